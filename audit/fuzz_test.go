@@ -52,6 +52,12 @@ func readAll(t *testing.T, dir string) {
 	for index := range uint64(3) {
 		audit.Prove(dir, index)
 	}
+	var file bytes.Buffer
+	audit.ExportWARC(&file, dir)
+	_, err = readWARC(file.Bytes())
+	if err != nil {
+		t.Errorf("the WARC is malformed: %v", err)
+	}
 }
 
 // eventLines returns the events of a crawl as lines of JSON.

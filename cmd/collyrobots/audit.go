@@ -29,7 +29,7 @@ Works with the logs that package audit has written.
   verify  checks logs; those of processes that shared their pace are checked together
   site    says what a crawl did to a host
   prove   prints the proof that a log has an entry (tlog-proof)
-  export  prints the entries as JSON lines or as CSV
+  export  prints the entries as JSON lines or as CSV, or writes them and the robots.txt files as WARC
   erase   removes the texts of entries, but not their hashes
 
 The exit status is 0, or 1 if a log has faults, or 2 if it could not be read.`
@@ -206,11 +206,14 @@ func entryNumbers(texts []string) (indexes []uint64, err error) {
 
 // auditExport runs the command audit export.
 func auditExport(flags *flag.FlagSet, args []string, stdout, stderr io.Writer) (status int, err error) {
-	format := flags.String("format", "jsonl", "`jsonl`, with all fields, or csv, with those of requests")
+	format := flags.String("format", "jsonl", "`jsonl`, with all fields; csv, with those of requests; or warc, for web archives")
 	host := flags.String("host", "", "only events of this `host`")
 	dirs, status, err := auditArgs(flags, args, stderr, 1)
 	if err != nil {
 		return status, err
+	}
+	if *format == "warc" {
+		return exportWARC(dirs, *host, stdout, stderr)
 	}
 	write := writeJSONEntry
 	table := csv.NewWriter(stdout)
@@ -220,7 +223,7 @@ func auditExport(flags *flag.FlagSet, args []string, stdout, stderr io.Writer) (
 		write = func(_ io.Writer, e audit.IndexedEntry) error { return writeCSVEntry(table, e) }
 		err = table.Write(csvColumns)
 	default:
-		err = fmt.Errorf("unknown format %q: want jsonl or csv", *format)
+		err = fmt.Errorf("unknown format %q: want jsonl, csv or warc", *format)
 	}
 	if err != nil {
 		return statusFailed, err
@@ -245,6 +248,22 @@ func auditExport(flags *flag.FlagSet, args []string, stdout, stderr io.Writer) (
 	}
 	table.Flush()
 	return status, table.Error()
+}
+
+// exportWARC writes logs as a WARC file.
+func exportWARC(dirs []string, host string, stdout, stderr io.Writer) (status int, err error) {
+	if host != "" {
+		return statusFailed, errors.New("-host cannot be used with -format warc")
+	}
+	if term.Width(stdout) > 0 {
+		return statusFailed, errors.New("a WARC file has any bytes that a site has sent: write it to a file, as in > crawl.warc")
+	}
+	err = audit.ExportWARC(stdout, dirs...)
+	if errors.Is(err, audit.ErrDamaged) {
+		term.Errors(stderr, "collyrobots audit export", err)
+		return statusNegative, nil
+	}
+	return statusOK, err
 }
 
 // writeJSONEntry writes an entry with its index as one line of JSON.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -174,13 +175,32 @@ func TestAuditExport(t *testing.T) {
 	}
 }
 
+func TestAuditExportWARC(t *testing.T) {
+	dir := auditLog(t, time.Second)
+	var want bytes.Buffer
+	if err := audit.ExportWARC(&want, dir, dir); err != nil {
+		t.Fatal(err)
+	}
+	status, out, errs := call(t, "", "audit", "export", "-format", "warc", dir, dir)
+	if status != statusOK || errs != "" || out != want.String() || strings.Count(out, "WARC/1.1\r\n") != 16 {
+		t.Errorf("status %d, errors %q, output\n%s", status, errs, out)
+	}
+	damaged := auditLog(t, time.Second)
+	os.RemoveAll(filepath.Join(damaged, "tile", "entries"))
+	status, out, errs = call(t, "", "audit", "export", "-format", "warc", damaged)
+	lines := strings.Split(errs, "\n")
+	if status != statusNegative || !strings.HasPrefix(out, "WARC/1.1\r\n") || len(lines) != 3 || !strings.HasPrefix(lines[1], "collyrobots audit export: audit: ") {
+		t.Errorf("a damaged log: status %d, errors %q, output\n%s", status, errs, out)
+	}
+}
+
 func TestAuditFaults(t *testing.T) {
 	dir := auditLog(t, time.Second)
 	none := filepath.Join(t.TempDir(), "none")
 	for _, args := range [][]string{
 		{}, {"look"}, {"verify"}, {"verify", none}, {"verify", dir, "-json"}, {"verify", "-checkpoint", none, dir},
 		{"site", dir}, {"prove", dir}, {"prove", dir, "x"}, {"prove", dir, "99"}, {"erase", dir, "99"}, {"erase", none, "1"},
-		{"export", "-format", "xml", dir}, {"export"}, {"export", none}, {"verify", "-no-such-flag", dir},
+		{"export", "-format", "xml", dir}, {"export", "-format", "warc", none}, {"export", "-format", "warc", "-host", "a.test", dir}, {"export"}, {"export", none}, {"verify", "-no-such-flag", dir},
 	} {
 		status, out, errs := call(t, "", append([]string{"audit"}, args...)...)
 		if status != statusFailed || out != "" || !strings.HasPrefix(errs, "collyrobots audit") {

@@ -1,0 +1,566 @@
+package audit_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/audit"
+	"github.com/collyrobots/collyrobots/audit/internal/tiles"
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// TestExportWARCHostileEvents exports events with any bytes in their texts and with impossible times.
+func TestExportWARCHostileEvents(t *testing.T) {
+	const inject = "http://a.test/\r\nWARC-Type: response\r\n\r\nWARC/1.1\r\n\x00\xff \"<>\\^`{|}é\u2028#a#b[]"
+	d := &collyrobots.Decision{URL: inject, Token: "Bot\"\r\nrobots: none\\é", Group: inject}
+	dir := t.TempDir()
+	forge(t, dir,
+		collyrobots.Event{Kind: collyrobots.EventStarted, URL: inject, From: inject, Host: inject, Decision: d},
+		collyrobots.Event{Kind: "x\r\n\r\n", URL: "\r\n", Time: time.Date(9999, 12, 31, 23, 0, 0, 0, time.FixedZone("", -3600))},
+		collyrobots.Event{Kind: collyrobots.EventRobots, URL: inject, Time: time.Date(0, 1, 1, 0, 0, 0, 0, time.FixedZone("", 3600)), Body: []byte("#")},
+		collyrobots.Event{Kind: collyrobots.EventDenied, URL: "http://a.test/" + strings.Repeat("ü", 100_000), Err: errors.New(inject)},
+		robotsEvent("http://"+strings.Repeat("long.", 400)+"test/robots.txt", "# long"),
+		robotsEvent("http://b.test/robots.txt", "# long"),
+	)
+	records, _ := exportWARC(t, dir)
+	if infos, resources, revisits, entries := count(records); infos != 1 || resources != 2 || revisits != 1 || entries != 8 {
+		t.Errorf("%d warcinfo, %d resource, %d revisit, %d metadata", infos, resources, revisits, entries)
+	}
+	if got := only(records, "revisit")[0].fields["WARC-Refers-To-Target-URI"]; got != "" {
+		t.Errorf("the revisit record repeats a URI of %d bytes", len(got))
+	}
+	if !provesWARC(records) {
+		t.Error("the entries do not have the root of the checkpoint")
+	}
+	const escaped = "http://a.test/%0D%0AWARC-Type:%20response%0D%0A%0D%0AWARC/1.1%0D%0A%00%EF%BF%BD%20%22%3C%3E%5C%5E%60%7B%7C%7D%C3%A9%E2%80%A8#a%23b%5B%5D"
+	if got := only(records, "metadata")[1].fields["WARC-Target-URI"]; got != escaped {
+		t.Errorf("the URL became\n%s, want\n%s", got, escaped)
+	}
+	if got, want := warcInfoField(records[0], "robots"), `rfc9309;token="Bot\"\r\nrobots: none\\\u00e9";version="(devel)"`; got != want {
+		t.Errorf("the field robots is %s, want %s", got, want)
+	}
+}
+
+// TestExportWARCHosts exports URLs with all forms of hosts.
+func TestExportWARCHosts(t *testing.T) {
+	for _, test := range []struct{ url, want string }{
+		{"http://a.test:8080/x?y#z", "http://a.test:8080/x?y#z"},
+		{"http://127.0.0.1:80", "http://127.0.0.1:80"},
+		{"https://[2001:db8::1]:8443/", "https://[2001:db8::1]:8443/"},
+		{"http://[fe80::1%25eth0]/", "http://[fe80::1%25eth0]/"},
+		{"http://bücher.example/ü?ü=[1]", "http://b%C3%BCcher.example/%C3%BC?%C3%BC=%5B1%5D"},
+		{"http://xn--bcher-kva.example/", "http://xn--bcher-kva.example/"},
+		{"http://name:xxxxx@a.test/", "http://name:xxxxx@a.test/"},
+		{"http://a.test/hmac-sha256-00ff", "http://a.test/hmac-sha256-00ff"},
+		{"http://a.test/100%", "http://a.test/100%25"},
+		{"ftp://a.test/x", "ftp://a.test/x"},
+		{"hmac-sha256-00ff", ""},
+		{"http:///x", ""},
+		{"http://[::1/", ""},
+		{"http://a:b:80/", ""},
+		{"http://::1/", ""},
+		{"http://[127.0.0.1]/", ""},
+		{"http://a[b]/", ""},
+		{"http://a.test:x/", ""},
+		{"http://a%0Ab/", ""},
+		{"ht\ntp://a.test/", ""},
+		{"://a.test/", ""},
+		{"mailto:a@b.test", ""},
+		{"/x", ""},
+	} {
+		dir := t.TempDir()
+		forge(t, dir, collyrobots.Event{Kind: collyrobots.EventDenied, URL: test.url})
+		records, _ := exportWARC(t, dir)
+		if got := records[2].fields["WARC-Target-URI"]; got != test.want {
+			t.Errorf("%q became %q, want %q", test.url, got, test.want)
+		}
+	}
+}
+
+// TestExportWARCCrawlOfHosts exports a crawl of a server with a port, by name, by its IPv4 address
+// and by an IDN.
+func TestExportWARCCrawlOfHosts(t *testing.T) {
+	dir := t.TempDir()
+	urls := []string{"http://a.test:8080/x", "http://127.0.0.1/x", "http://[::1]:81/x", "http://bücher.test/x?a[]=1|2"}
+	synctest.Test(t, func(t *testing.T) {
+		site := robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /y\n", "*": ""}
+		web := robotstest.New(t, robotstest.Sites{"a.test:8080": site, "127.0.0.1": site, "[::1]:81": site, "xn--bcher-kva.test": site})
+		l := mustOpen(t, dir)
+		crawl(t, l, web, urls, collyrobots.AllowPrivateNetworks())
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	records, _ := exportWARC(t, dir)
+	var got []string
+	for _, r := range records {
+		if r.kind() == "resource" || r.kind() == "revisit" {
+			got = append(got, r.kind()+" "+r.fields["WARC-Target-URI"])
+		}
+	}
+	want := []string{"resource http://a.test:8080/robots.txt", "revisit http://127.0.0.1/robots.txt", "revisit http://[::1]:81/robots.txt", "revisit http://xn--bcher-kva.test/robots.txt"}
+	if !slices.Equal(got, want) || !provesWARC(records) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestExportWARCCrawlOfFiles exports a crawl of sites with an empty robots.txt, with large ones, with
+// a compressed one, and with one on another host.
+func TestExportWARCCrawlOfFiles(t *testing.T) {
+	limit := strings.Repeat("# a comment of 32 bytes........\n", dialect.SizeLimit/32)
+	const body = "User-agent: *\nDisallow: /no\n"
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		web := robotstest.New(t, robotstest.Sites{
+			"empty.test": {"/robots.txt": "", "*": ""},
+			"limit.test": {"/robots.txt": limit, "*": ""},
+			"large.test": {"/robots.txt": limit + limit, "*": ""},
+			"zip.test": {"*": "", "/robots.txt": func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Encoding", "gzip")
+				w.Write(robotstest.Gzip(body))
+			}},
+			"moved.test": {"/robots.txt": robotstest.Redirect("http://zip.test/robots.txt"), "*": ""},
+			"none.test":  {"/robots.txt": http.StatusNotFound, "*": ""},
+		})
+		l := mustOpen(t, dir)
+		crawl(t, l, web, []string{"http://empty.test/", "http://limit.test/", "http://large.test/", "http://zip.test/", "http://moved.test/", "http://none.test/"})
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	records, _ := exportWARC(t, dir)
+	var got []string
+	for _, r := range records {
+		if r.kind() == "resource" || r.kind() == "revisit" {
+			got = append(got, fmt.Sprintf("%s %s %d %.28q %s", r.kind(), r.fields["WARC-Target-URI"], len(r.block), r.block, r.fields["WARC-Truncated"]))
+		}
+	}
+	want := []string{
+		`resource http://empty.test/robots.txt 0 "" `,
+		`resource http://limit.test/robots.txt 512000 "# a comment of 32 bytes....." `,
+		`resource http://large.test/robots.txt 512001 "# a comment of 32 bytes....." length`,
+		`resource http://zip.test/robots.txt 28 "User-agent: *\nDisallow: /no\n" `,
+		`revisit http://moved.test/robots.txt 0 "" `,
+	}
+	if !slices.Equal(got, want) || !provesWARC(records) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestExportWARCBadFiles exports logs whose robots.txt files are missing or were changed.
+func TestExportWARCBadFiles(t *testing.T) {
+	const body = "User-agent: *\n"
+	for _, test := range []struct {
+		name  string
+		spoil func(name string) error
+		want  string // in the error
+	}{
+		{"missing", os.Remove, "cannot be read"},
+		{"changed", func(name string) error { return os.WriteFile(name, []byte("User-agent: x\n"), 0o600) }, "it has another hash"},
+		{"too large", func(name string) error { return os.Truncate(name, 1<<36) }, "too large"},
+		{"a folder", func(name string) error { return errors.Join(os.Remove(name), os.Mkdir(name, 0o700)) }, "not a regular file"},
+		{"a pipe", func(name string) error { return errors.Join(os.Remove(name), makePipe(name)) }, "not a regular file"},
+	} {
+		dir := t.TempDir()
+		again := robotsEvent("http://b.test/robots.txt", body)
+		again.Body = nil // its record would repeat the one that is missing
+		forge(t, dir, robotsEvent("http://a.test/robots.txt", body), robotsEvent("http://a.test/robots.txt", "# good"), again)
+		files, _ := filepath.Glob(filepath.Join(dir, "robots", "*"))
+		for _, name := range files {
+			if text, _ := os.ReadFile(name); string(text) == body {
+				if err := test.spoil(name); errors.Is(err, errors.ErrUnsupported) {
+					continue
+				} else if err != nil {
+					t.Fatal(err)
+				}
+				records, faults := damagedWARC(t, dir)
+				if len(faults) != 2 || !strings.Contains(faults[1], "entry 1 of "+dir) || !strings.Contains(faults[1], test.want) {
+					t.Errorf("%s: the error is %q", test.name, faults)
+				}
+				if _, resources, revisits, entries := count(records); resources != 1 || revisits != 0 || entries != 5 || !provesWARC(records) {
+					t.Errorf("%s: %d resource, %d revisit, %d metadata", test.name, resources, revisits, entries)
+				}
+			}
+		}
+	}
+}
+
+// TestExportWARCBadEntries exports a log with entries that this package does not write.
+func TestExportWARCBadEntries(t *testing.T) {
+	dir := t.TempDir()
+	w, err := tiles.Open(dir, tlog.Tree{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const event = `{"body":%q,"event":{"kind":"robots","time":"2000-01-01T00:00:00Z","url":"http://a.test/robots.txt"},"salt":"","v":1}`
+	good := sha256.Sum256([]byte("#"))
+	digits := hex.EncodeToString(good[:])
+	err = errors.Join(os.Mkdir(filepath.Join(dir, "robots"), 0o700), os.WriteFile(filepath.Join(dir, "robots", digits), []byte("#"), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := []string{
+		fmt.Sprintf(event, digits), fmt.Sprintf(event, digits[:32]+strings.Repeat("0", 32)), "", "{", "null", `{"salt":"","v":2}`, `{"event":{},"log":{},"salt":"","v":1}`,
+		fmt.Sprintf(event, "../key"), fmt.Sprintf(event, strings.Repeat("0", 64)), fmt.Sprintf(event, "0"),
+		`{"log":{"kind":"opened","time":"2000-01-01T00:00:00Z","version":"1\r\nrobots: none"},"salt":"","v":1}`,
+		`{"log":{"kind":"closed","time":"2000-01-01T00:00:00Z"},"salt":"","v":1}`,
+		`{"log":{"kind":"closed","time":"2000-01-01T00:00:00Z"},"salt":"","v":1}`,
+	}
+	for _, line := range lines {
+		w.Append([]byte(line))
+	}
+	err = errors.Join(w.Checkpoint(mustSign(t, dir)), w.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, faults := damagedWARC(t, dir)
+	if _, resources, _, entries := count(records); resources != 1 || entries != 8 || len(faults) != 9 {
+		t.Errorf("%d resource, %d metadata, the error is\n%s", resources, entries, strings.Join(faults, "\n"))
+	}
+}
+
+// TestExportWARCTwins exports logs that begin alike and have no checkpoint. Their records have
+// different identifiers.
+func TestExportWARCTwins(t *testing.T) {
+	var dirs []string
+	for range 2 {
+		dir := t.TempDir()
+		forge(t, dir)
+		if err := os.Remove(filepath.Join(dir, "checkpoint")); err != nil {
+			t.Fatal(err)
+		}
+		dirs = append(dirs, dir)
+	}
+	records, _ := exportWARC(t, dirs...)
+	if infos, _, _, entries := count(records); infos != 2 || entries != 4 || !bytes.Equal(records[0].block, records[3].block) {
+		t.Errorf("%d warcinfo, %d metadata", infos, entries)
+	}
+}
+
+// TestExportWARCManyFaults checks that the error does not grow with the number of faults.
+func TestExportWARCManyFaults(t *testing.T) {
+	dir := t.TempDir()
+	w, err := tiles.Open(dir, tlog.Tree{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3000 {
+		w.Append([]byte("{"))
+	}
+	err = errors.Join(w.Checkpoint(mustSign(t, dir)), w.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, faults := damagedWARC(t, dir)
+	if len(records) != 1 || len(faults) != 1002 || faults[1001] != "2000 more faults" {
+		t.Errorf("%d records, %d lines, the last is %q", len(records), len(faults), faults[len(faults)-1])
+	}
+}
+
+// TestExportWARCErased checks that erased entries leave nothing.
+func TestExportWARCErased(t *testing.T) {
+	dir := t.TempDir()
+	forge(t, dir, events(t)...)
+	before, _ := exportWARC(t, dir)
+	var erase []uint64
+	for e := range audit.Entries(dir) {
+		if e.Index == 0 || e.Event != nil && (e.Event.URL == "http://shop.test/2" || e.Event.Kind == collyrobots.EventRobots) {
+			erase = append(erase, e.Index)
+		}
+	}
+	if err := audit.Erase(dir, erase...); err != nil {
+		t.Fatal(err)
+	}
+	records, file := exportWARC(t, dir)
+	if want := len(before) - len(erase) - 1; len(records) != want || len(erase) != 5 { // the robots.txt also had a resource record
+		t.Errorf("%d records, want %d without %v", len(records), want, erase)
+	}
+	if bytes.Contains(file, []byte("http://shop.test/2")) || provesWARC(records) {
+		t.Error("an erased entry is in the file")
+	}
+}
+
+// TestExportWARCConcealed checks that an export has no more of a URL than the log.
+func TestExportWARCConcealed(t *testing.T) {
+	secret := []byte("0123456789abcdef")
+	for _, option := range []audit.Option{audit.HashQueries(secret), audit.HashPaths(secret)} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			web := robotstest.New(t, robotstest.Sites{"shop.test": {"/robots.txt": "User-agent: *\nDisallow: /*no\n", "*": ""}})
+			l := mustOpen(t, dir, option)
+			crawl(t, l, web, []string{"http://shop.test/p?name=alice", "http://shop.test/p?no=alice"})
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
+		records, file := exportWARC(t, dir)
+		if _, resources, _, entries := count(records); resources != 1 || entries < 6 || bytes.Contains(file, []byte("alice")) || !provesWARC(records) {
+			t.Errorf("%d resource, %d metadata in\n%s", resources, entries, file)
+		}
+		concealed := slices.DeleteFunc(only(records, "metadata"), func(r warcRecord) bool { return !strings.Contains(r.fields["WARC-Target-URI"], "hmac-sha256-") })
+		if len(concealed) != 3 {
+			t.Errorf("%d records have a concealed URL", len(concealed))
+		}
+	}
+}
+
+// TestExportWARCKilled exports logs of processes that were killed: at any byte of the last file.
+func TestExportWARCKilled(t *testing.T) {
+	dir := t.TempDir()
+	l := mustOpen(t, dir)
+	all := events(t)
+	for _, e := range all {
+		l.Event(e)
+	}
+	waitUntil(t, func() bool {
+		text, err := os.ReadFile(filepath.Join(dir, "pending-0"))
+		return err == nil && bytes.Count(text, []byte(`"salt"`)) == len(all)+1
+	})
+	killed := filepath.Join(t.TempDir(), "killed")
+	err := errors.Join(os.CopyFS(killed, os.DirFS(dir)), l.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pending := filepath.Join(killed, "pending-0")
+	text, err := os.ReadFile(pending)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for size := len(text); size >= 0; size -= 97 {
+		if err := os.WriteFile(pending, text[:size], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		whole := bytes.Count(text[:size], []byte(`,"v":1}`))
+		records, _ := exportWARC(t, killed)
+		if entries := len(only(records, "metadata")); entries != max(whole, 1) {
+			t.Errorf("%d bytes: %d metadata records, want %d", size, entries, whole)
+		}
+	}
+}
+
+// TestExportWARCProcesses exports the logs of three processes that crawl at the same time. Each log
+// has the same records as alone.
+func TestExportWARCProcesses(t *testing.T) {
+	site := newAccessLog(t)
+	var dirs []string
+	var alone []byte
+	var processes []*exec.Cmd
+	for n := range 3 {
+		dir := t.TempDir()
+		processes = append(processes, spiderOrder{Dir: dir, Site: site.URL, Run: n, Pages: 20}.mustStart(t, io.Discard))
+		dirs = append(dirs, dir)
+	}
+	for n, dir := range dirs {
+		if err := processes[n].Wait(); err != nil {
+			t.Error(err)
+		}
+		records, file := exportWARC(t, dir)
+		if _, resources, _, entries := count(records); resources != 1 || entries != lenEntries(t, dir) || !provesWARC(records) {
+			t.Errorf("%d resource, %d metadata", resources, entries)
+		}
+		alone = append(alone, file...)
+	}
+	records, together := exportWARC(t, dirs...)
+	if infos, _, _, _ := count(records); infos != 3 || !bytes.Equal(together, alone) {
+		t.Errorf("%d warcinfo; %d bytes together, and %d alone", infos, len(together), len(alone))
+	}
+}
+
+// TestExportWARCPolicies checks the field robots of a crawl with several dialects, tokens and
+// permissions, and of a log with very many.
+func TestExportWARCPolicies(t *testing.T) {
+	dir := t.TempDir()
+	opts := []collyrobots.Option{collyrobots.ForHosts("free.test", collyrobots.IgnoreRobotsWithPermission())}
+	sites := robotstest.Sites{"free.test": {"*": ""}, "other.test": {"*": ""}}
+	urls := []string{"http://free.test/", "http://other.test/"}
+	for _, d := range dialect.All() {
+		host := d.String() + ".test"
+		sites[host] = robotstest.Site{"/robots.txt": "User-agent: *\n", "*": ""}
+		urls = append(urls, "http://"+host+"/")
+		opts = append(opts, collyrobots.ForHosts(host, collyrobots.Dialect(d), collyrobots.ProductToken("Some-Bot", "Bot")))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		l := mustOpen(t, dir)
+		crawl(t, l, robotstest.New(t, sites), urls, opts...)
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	want := []string{"ignored", `rfc9309;token="ExampleBot";version="(devel)"`}
+	for _, d := range dialect.All() {
+		want = append(want, fmt.Sprintf(`%v;token="Some-Bot Bot";version="(devel)"`, d))
+	}
+	records, _ := exportWARC(t, dir)
+	if got := warcInfoField(records[0], "robots"); got != strings.Join(want, ", ") {
+		t.Errorf("got\n%s\nwant\n%s", got, strings.Join(want, ", "))
+	}
+	many := t.TempDir()
+	var all []collyrobots.Event
+	for n := range 300 {
+		all = append(all, collyrobots.Event{Kind: collyrobots.EventDenied, Decision: &collyrobots.Decision{Token: fmt.Sprint("Bot", n)}})
+	}
+	forge(t, many, all...)
+	records, _ = exportWARC(t, many)
+	if got := strings.Split(warcInfoField(records[0], "robots"), ", "); len(got) != 101 || got[100] != "others" {
+		t.Errorf("%d policies, the last is %s", len(got), got[len(got)-1])
+	}
+}
+
+// A fullWriter fails after some bytes.
+type fullWriter struct{ left int }
+
+var errFull = errors.New("no space left")
+
+func (w *fullWriter) Write(p []byte) (int, error) {
+	n := min(len(p), w.left)
+	w.left -= n
+	if n < len(p) {
+		return n, errFull
+	}
+	return n, nil
+}
+
+func TestExportWARCFull(t *testing.T) {
+	dir := t.TempDir()
+	forge(t, dir, events(t)...)
+	_, file := exportWARC(t, dir)
+	for space := 0; space <= len(file); space += 503 {
+		err := audit.ExportWARC(&fullWriter{left: space}, dir)
+		if !errors.Is(err, errFull) || errors.Is(err, audit.ErrDamaged) {
+			t.Errorf("after %d bytes: %v", space, err)
+		}
+	}
+	if err := audit.ExportWARC(&fullWriter{left: len(file)}, dir); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestExportWARCNothing(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, dirs := range [][]string{{}, {t.TempDir()}, {filepath.Join(t.TempDir(), "none")}, {file}} {
+		var b bytes.Buffer
+		err := audit.ExportWARC(&b, dirs...)
+		if err == nil || errors.Is(err, audit.ErrDamaged) || !strings.HasPrefix(err.Error(), "audit: ") || b.Len() > 0 {
+			t.Errorf("%q: %v, %d bytes", dirs, err, b.Len())
+		}
+	}
+	dir := t.TempDir()
+	forge(t, dir, events(t)...)
+	if err := os.RemoveAll(filepath.Join(dir, "tile")); err != nil {
+		t.Fatal(err)
+	}
+	if records, faults := damagedWARC(t, dir); len(records) != 1 || len(faults) != 2 {
+		t.Errorf("a log without its tiles: %d records, %q", len(records), faults)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "checkpoint"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if records, faults := damagedWARC(t, dir); len(records) < 10 || len(faults) != 2 { // the entries are also in the file pending-0
+		t.Errorf("a log without its checkpoint: %d records, %q", len(records), faults)
+	}
+}
+
+// A countingWriter counts what is written.
+type countingWriter struct{ bytes, records int }
+
+func (w *countingWriter) Write(p []byte) (int, error) {
+	w.bytes += len(p)
+	w.records += bytes.Count(p, []byte("WARC/1.1\r\n"))
+	return len(p), nil
+}
+
+// TestExportWARCLargeLog checks that the memory of an export does not depend on the size of the log.
+// Use -mb 50 for 100,000 entries.
+func TestExportWARCLargeLog(t *testing.T) {
+	dir := t.TempDir()
+	requests := writeLarge(t, dir, *largeSize<<20, *largeHosts)
+	var w countingWriter
+	began := time.Now()
+	grown := endHeap(func() {
+		if err := audit.ExportWARC(&w, dir); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Logf("%d requests: %v, %d records, %.1f MB written, %.1f MB in use, largest resident set %s", requests, time.Since(began), w.records, float64(w.bytes)/1e6, float64(grown)/1e6, rss())
+	if want := 2*requests + 2**largeHosts + 3; w.records > want || w.records < want-want/100 { // one may be cut by the buffer
+		t.Errorf("%d records, want %d", w.records, want)
+	}
+	if most := uint64(8<<20 + 1000**largeHosts); grown > most {
+		t.Errorf("ExportWARC used %d bytes, want at most %d", grown, most)
+	}
+}
+
+// TestExportWARCManyHosts checks that the memory is bounded if no two robots.txt files are alike.
+func TestExportWARCManyHosts(t *testing.T) {
+	const hosts = 21_000
+	dir := t.TempDir()
+	l := mustOpen(t, dir)
+	for n := range hosts {
+		l.Event(robotsEvent(fmt.Sprintf("http://%s%d.test/robots.txt", strings.Repeat("long.", 180), n), fmt.Sprint("# ", n)))
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	grown := endHeap(func() {
+		if err := audit.ExportWARC(io.Discard, dir); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Logf("%.1f MB in use", float64(grown)/1e6)
+	if grown > 12<<20 {
+		t.Errorf("ExportWARC used %d bytes", grown)
+	}
+}
+
+// TestExportWARCOfRunningCrawl exports a log that grows meanwhile.
+func TestExportWARCOfRunningCrawl(t *testing.T) {
+	dir := t.TempDir()
+	l := mustOpen(t, dir)
+	stop := make(chan struct{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for n := 0; ; n++ {
+			select {
+			case <-stop:
+				return
+			default:
+				l.Event(collyrobots.Event{Kind: collyrobots.EventWaiting, Time: time.Now(), URL: fmt.Sprint("http://a.test/", n)})
+				time.Sleep(20 * time.Microsecond)
+			}
+		}
+	}()
+	for before := 0; before < 2000; {
+		records, _ := exportWARC(t, dir)
+		now := len(records)
+		if now < before {
+			t.Errorf("%d records, and %d before", now, before)
+		}
+		before = now
+	}
+	close(stop)
+	<-done
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

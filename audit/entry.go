@@ -57,46 +57,7 @@ func (e Entry) encode() ([]byte, error) {
 	var salt [16]byte
 	rand.Read(salt[:])
 	e.Salt = base64.RawURLEncoding.EncodeToString(salt[:])
-	return e.marshal()
-}
-
-// marshal returns the only form that an entry has: the fields in the order of the types, without
-// spaces, and without escapes that JSON does not need.
-func (e Entry) marshal() ([]byte, error) {
-	var b bytes.Buffer
-	b.Grow(usualEntry)
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(e.wire())
-	if err != nil {
-		return nil, err
-	}
-	return unescape(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
-}
-
-// unescape returns JSON in which the escapes that stand for bytes of no character are replaced by
-// the character U+FFFD. Package json writes such an escape for each byte that is not UTF-8, which a
-// pattern of robots.txt may have, and the character when the text is encoded again.
-func unescape(text []byte) []byte {
-	const escape = `\ufffd`
-	if !bytes.Contains(text, []byte(escape)) {
-		return text
-	}
-	var b []byte
-	for len(text) > 0 {
-		size := 1
-		switch {
-		case bytes.HasPrefix(text, []byte(escape)):
-			b = append(b, "\ufffd"...)
-			text = text[len(escape):]
-			continue
-		case text[0] == '\\':
-			size = 2 // the escaped character may be a backslash
-		}
-		b = append(b, text[:size]...)
-		text = text[size:]
-	}
-	return b
+	return e.appendTo(make([]byte, 0, usualEntry))
 }
 
 // usualEntry is more than the number of bytes of most entries.
@@ -116,7 +77,7 @@ func decodeEntry(text []byte) (Entry, error) {
 	case (e.Event == nil) == (e.Log == nil):
 		return Entry{}, fmt.Errorf("not exactly one of event and log")
 	}
-	again, err := e.marshal()
+	again, err := e.appendTo(make([]byte, 0, len(text)))
 	if err != nil {
 		return Entry{}, err
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/seconds"
 )
 
-// This file has the types that package json encodes in one pass. The JSON methods of Event and
+// This file has the types that package json decodes in one pass. The JSON methods of Event and
 // Decision would make it read every entry three times.
 
 type entryJSON struct {
@@ -40,34 +40,7 @@ type decisionJSON struct {
 	Error      string           `json:"error,omitempty"`
 }
 
-// wire returns e in the form that is encoded.
-func (e *Entry) wire() *entryJSON {
-	w := &entryJSON{Body: e.Body, Log: e.Log, Salt: e.Salt, V: e.V}
-	if e.Event == nil {
-		return w
-	}
-	w.Event = &eventJSON{
-		plainEvent: plainEvent(*e.Event),
-		Gap:        seconds.Duration(e.Event.Gap),
-		Delay:      seconds.Duration(e.Event.Delay),
-		Took:       seconds.Duration(e.Event.Took),
-		Error:      textOf(e.Event.Err),
-	}
-	d := e.Event.Decision
-	if d == nil {
-		return w
-	}
-	w.Event.Decision = &decisionJSON{
-		plainDecision: plainDecision(*d),
-		CrawlDelay:    seconds.Duration(d.CrawlDelay),
-		Delay:         seconds.Duration(d.Delay),
-		BackOff:       seconds.Duration(d.BackOff),
-		Error:         textOf(d.Err),
-	}
-	return w
-}
-
-// entry is the reverse of wire.
+// entry returns w as an Entry.
 func (w *entryJSON) entry() Entry {
 	e := Entry{Body: w.Body, Log: w.Log, Salt: w.Salt, V: w.V}
 	if w.Event == nil {
@@ -88,13 +61,6 @@ func (w *entryJSON) entry() Entry {
 	e.Event.Decision.BackOff = time.Duration(d.BackOff)
 	e.Event.Decision.Err = errorOf(d.Error)
 	return e
-}
-
-func textOf(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }
 
 func errorOf(text string) error {

@@ -124,6 +124,7 @@ func obeyOrders(text string, in io.Reader, out io.Writer) error {
 	}
 	defer stop()
 	orders, costs := json.NewDecoder(in), json.NewEncoder(out)
+	var m meter
 	for turn := 0; ; turn++ {
 		var n int
 		switch err := orders.Decode(&n); err {
@@ -133,7 +134,7 @@ func obeyOrders(text string, in io.Reader, out io.Writer) error {
 		default:
 			return err
 		}
-		measured, err := measure(n, func() error { return o.visit(c, turn, n) })
+		measured, err := m.measure(n, func() error { return o.visit(c, turn, n) })
 		if err != nil {
 			return err
 		}
@@ -157,6 +158,12 @@ func (o order) collector() (c *colly.Collector, stop func(), err error) {
 		c.IgnoreRobotsTxt = false
 	case "plugin":
 		p, err := collyrobots.WithRobots(c, collyrobots.Logger(slog.New(slog.DiscardHandler)))
+		if err != nil {
+			return nil, nil, err
+		}
+		stop = func() { p.Close() }
+	case "listener":
+		p, err := collyrobots.WithRobots(c, collyrobots.Logger(slog.New(slog.DiscardHandler)), collyrobots.OnEveryEvent(func(collyrobots.Event) {}))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -211,20 +218,27 @@ func (o order) visit(c *colly.Collector, turn, n int) error {
 	return nil
 }
 
+// A meter measures the turns of a crawler. What the process does between two turns counts for the
+// second one, because the listener of a plugin and an audit log work on when a visit has returned.
+type meter struct {
+	worked time.Duration // processor time at the end of the last turn
+	memory runtime.MemStats
+}
+
 // measure returns the cost of a visit of n pages.
-func measure(n int, visit func() error) (cost, error) {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	start, began := stopwatch()
+func (m *meter) measure(n int, visit func() error) (cost, error) {
+	before := *m
+	start, _ := stopwatch()
 	err := visit()
-	end, ended := stopwatch()
-	runtime.ReadMemStats(&after)
+	end, worked := stopwatch()
+	m.worked = worked
+	runtime.ReadMemStats(&m.memory)
 	return cost{
 		Pages:  n,
-		CPU:    ended - began,
+		CPU:    m.worked - before.worked,
 		Wall:   end - start,
-		Allocs: after.Mallocs - before.Mallocs,
-		Bytes:  after.TotalAlloc - before.TotalAlloc,
+		Allocs: m.memory.Mallocs - before.memory.Mallocs,
+		Bytes:  m.memory.TotalAlloc - before.memory.TotalAlloc,
 	}, err
 }
 

@@ -44,7 +44,7 @@ var workloads = []workload{
 
 // ways are the ways to crawl that are compared. The second measurement of bare Colly shows how
 // much the ratios vary by chance.
-var ways = []string{"bare", "bare again", "built-in", "plugin", "audit log"}
+var ways = []string{"bare", "bare again", "built-in", "plugin", "listener", "audit log"}
 
 // TestPageRatio prints the cost of a page with the plugin, with Colly's built-in check, and with
 // bare Colly. Each crawler is a process of its own, uses an http.Transport, and gets its pages over
@@ -81,7 +81,7 @@ func TestPageRatio(t *testing.T) {
 				}
 			}
 			t.Logf("%d rounds of %d pages\n%s", turns, w.pages, table(crawlers))
-			plugin, audited := crawlers[3], crawlers[4]
+			plugin, audited := crawlers[3], crawlers[5]
 			t.Logf("time of a page with an audit log / without: %.3f, quartiles %.2f-%.2f; processor time: %.3f",
 				quantile(ratios(audited, plugin, wall), 0.5), quantile(ratios(audited, plugin, wall), 0.25), quantile(ratios(audited, plugin, wall), 0.75),
 				quantile(ratios(audited, plugin, cpu), 0.5))

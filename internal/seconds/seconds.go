@@ -21,17 +21,21 @@ func (d Duration) Std() time.Duration { return time.Duration(d) }
 
 // MarshalJSON implements json.Marshaler.
 func (d Duration) MarshalJSON() ([]byte, error) {
-	text := make([]byte, 0, len("-9223372036.854775808"))
+	return d.Append(make([]byte, 0, len("-9223372036.854775808"))), nil
+}
+
+// Append appends the number to b.
+func (d Duration) Append(b []byte) []byte {
 	rest := uint64(d)
 	if d < 0 {
-		text = append(text, '-')
+		b = append(b, '-')
 		rest = -rest
 	}
-	text = strconv.AppendUint(text, rest/1e9, 10)
-	point := len(text)
-	text = strconv.AppendUint(text, 1e9+rest%1e9, 10) // the 1 makes room for the point
-	text[point] = '.'
-	return bytes.TrimSuffix(bytes.TrimRight(text, "0"), []byte{'.'}), nil
+	b = strconv.AppendUint(b, rest/1e9, 10)
+	point := len(b)
+	b = strconv.AppendUint(b, 1e9+rest%1e9, 10) // the 1 makes room for the point
+	b[point] = '.'
+	return bytes.TrimSuffix(bytes.TrimRight(b, "0"), []byte{'.'})
 }
 
 // UnmarshalJSON implements json.Unmarshaler. It accepts every number, because other programs write

@@ -45,7 +45,7 @@ func TestEncodeStrings(t *testing.T) {
 
 // TestEncodeFaults checks that a time that JSON cannot hold is an error.
 func TestEncodeFaults(t *testing.T) {
-	_, err := encodeEvent(collyrobots.Event{Time: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)})
+	_, err := encodeEvent(nil, collyrobots.Event{Time: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)})
 	if err == nil {
 		t.Error("there is no error for the year 10000")
 	}

@@ -51,17 +51,14 @@ const (
 	NoticeLost   NoticeKind = "lost"   // events are missing, because the disk could not be written
 )
 
-// encode returns the bytes of an entry.
-func (e Entry) encode() ([]byte, error) {
+// encode appends an entry with a new salt to b.
+func (e Entry) encode(b []byte) ([]byte, error) {
 	e.V = format
 	var salt [16]byte
 	rand.Read(salt[:])
 	e.Salt = base64.RawURLEncoding.EncodeToString(salt[:])
-	return e.appendTo(make([]byte, 0, usualEntry))
+	return e.appendTo(b)
 }
-
-// usualEntry is more than the number of bytes of most entries.
-const usualEntry = 1 << 10
 
 // decodeEntry returns the entry with these bytes. It returns an error if they are not in the form
 // that encode writes, or have another version.
@@ -121,18 +118,18 @@ func clipText(s string) string {
 	return s[:maxText] + "#sha256=" + hex.EncodeToString(sum[:])
 }
 
-// encodeEvent returns the entry of an event.
-func encodeEvent(e collyrobots.Event) ([]byte, error) {
+// encodeEvent appends the entry of an event to b, which is empty.
+func encodeEvent(b []byte, e collyrobots.Event) ([]byte, error) {
 	entry := Entry{Event: &e}
 	if e.Body != nil {
 		sum := sha256.Sum256(e.Body)
 		entry.Body = hex.EncodeToString(sum[:])
 	}
-	text, err := entry.encode()
+	text, err := entry.encode(b)
 	if err != nil || len(text) <= tiles.MaxEntry {
 		return text, err
 	}
 	e = clip(e)
 	entry.Event = &e
-	return entry.encode()
+	return entry.encode(b)
 }

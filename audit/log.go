@@ -69,6 +69,7 @@ type Log struct {
 	mu         sync.Mutex
 	lock       *os.File
 	writer     *tiles.Writer
+	entry      []byte                     // the memory of the last entry, for the next one
 	bodies     map[[sha256.Size]byte]bool // the robots.txt files that are in the folder
 	signed     checkpoint                 // the last checkpoint
 	lost       int                        // events that could not be written, and are not logged yet
@@ -182,8 +183,9 @@ func (l *Log) Event(e collyrobots.Event) {
 		l.lost++
 		return
 	}
-	text, err := encodeEvent(l.conceal.event(e))
+	text, err := encodeEvent(l.entry[:0], l.conceal.event(e))
 	if err == nil {
+		l.entry = text
 		_, err = l.writer.Append(text)
 	}
 	if err != nil { // such an event does not occur
@@ -308,7 +310,7 @@ func (l *Log) checkpoint() error {
 // notice adds an entry about the log. l.mu is held, or l is not shared yet.
 func (l *Log) notice(n Notice) error {
 	n.Time = time.Now()
-	text, err := Entry{Log: &n}.encode()
+	text, err := Entry{Log: &n}.encode(nil)
 	if err != nil {
 		return err
 	}

@@ -145,7 +145,7 @@ func (x *warcExport) log(dir string) error {
 
 // entry writes the records of an entry.
 func (x *warcExport) entry(e IndexedEntry) error {
-	text, err := e.marshal()
+	text, err := e.appendTo(nil)
 	if err != nil {
 		return err
 	}
@@ -278,7 +278,7 @@ func warcInfo(dir string) (warcRecord, error) {
 		}
 		if first == nil {
 			record.date = e.time()
-			text, err := e.marshal()
+			text, err := e.appendTo(nil)
 			if err != nil {
 				return record, err
 			}

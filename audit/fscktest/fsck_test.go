@@ -1,5 +1,5 @@
 // Package fscktest checks logs of package audit with fsck of Tessera, an independent implementation
-// of the same formats.
+// of the same formats, and lets another implementation cosign them.
 package fscktest
 
 import (
@@ -62,13 +62,18 @@ func write(t *testing.T, dir string, runs ...int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range n - 2 {
-			l.Event(collyrobots.Event{Kind: collyrobots.EventWaiting, Time: time.Now(), URL: fmt.Sprint("http://shop.test/", i)})
-		}
+		addEvents(l, n-2)
 		err = l.Close()
 		if err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// addEvents adds n events to a log.
+func addEvents(l *audit.Log, n int) {
+	for i := range n {
+		l.Event(collyrobots.Event{Kind: collyrobots.EventWaiting, Time: time.Now(), URL: fmt.Sprint("http://shop.test/", i)})
 	}
 }
 

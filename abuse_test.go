@@ -193,9 +193,8 @@ func TestChainsCountForTheFirstSite(t *testing.T) {
 	})
 }
 
-// TestSitemapsOfAnotherSiteAreStillRead has a site that lists the sitemaps of other sites, to which
-// it must not lead the crawler. When the crawl visits these sites, their sitemaps must still be
-// read.
+// TestSitemapsOfAnotherSiteAreStillRead has a site that lists the sitemaps of other sites. It must
+// not lead the crawler there. When the crawl visits these sites, their sitemaps must still be read.
 func TestSitemapsOfAnotherSiteAreStillRead(t *testing.T) {
 	own := func(host string) robotstest.Site {
 		return robotstest.Site{"/robots.txt": "Sitemap: /map.xml", "/": robotstest.Page(), "/map.xml": robotstest.Sitemap("http://" + host + "/1"), "/1": robotstest.Page()}
@@ -315,7 +314,7 @@ func TestVerySlowSitemaps(t *testing.T) {
 					t.Errorf("the crawl took %v, want about 4h", d)
 				}
 				if n := len(web.Log("")); n > 4*60/5+8 {
-					t.Errorf("%d requests, each of which takes five minutes", n)
+					t.Errorf("%d requests that take five minutes each", n)
 				}
 			})
 		})

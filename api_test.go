@@ -191,8 +191,8 @@ func TestFaultsInsideForHosts(t *testing.T) {
 	}
 }
 
-// TestSecondPluginIsRefused checks that a collector with a plugin gets no second plugin, in any of
-// the ways in which a plugin can be attached.
+// TestSecondPluginIsRefused checks that a collector with a plugin gets no second plugin, however
+// the second one is attached.
 func TestSecondPluginIsRefused(t *testing.T) {
 	attach := func(c *colly.Collector) error {
 		p, err := collyrobots.New()

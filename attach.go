@@ -123,7 +123,7 @@ func (p *Plugin) first() *hooks {
 	return p.find(func(*hooks) bool { return true })
 }
 
-// find returns the first hooks for which match reports true, or nil.
+// find returns the first hooks that match accepts, or nil.
 func (p *Plugin) find(match func(*hooks) bool) *hooks {
 	p.mu.Lock()
 	defer p.mu.Unlock()

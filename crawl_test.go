@@ -44,7 +44,7 @@ type crawl struct {
 	impolite  bool // whether the test may violate RFC 9309, so that Verify is not called
 
 	mu     sync.Mutex
-	denied map[string]error // the errors of OnDenied, or those by which the plugin refuses a request of client, by URL
+	denied map[string]error // the errors of OnDenied, or of refused requests of client, by URL
 	pages  []string         // the URLs of OnResponse
 	errs   map[string]error // the errors of OnError, by URL
 }
@@ -124,7 +124,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// inBubble calls f with a web of sites in a bubble, in which the times of the access log are exact.
+// inBubble calls f with a web of sites in a bubble, so that the times of the access log are exact.
 func inBubble(t *testing.T, sites robotstest.Sites, f func(t *testing.T, web *robotstest.Web)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { f(t, robotstest.New(t, sites)) })

@@ -41,7 +41,7 @@ func withCookies(header http.Header, cookies []*http.Cookie) http.Header {
 	return req.Header
 }
 
-// headerFor returns a copy of the headers of a page for which pass reports true.
+// headerFor returns a copy of those headers of a page that pass accepts.
 func headerFor(page http.Header, pass func(name string, values []string) bool) http.Header {
 	header := make(http.Header)
 	for name, values := range page {

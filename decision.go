@@ -34,7 +34,7 @@ type Decision struct {
 	// Reason is ReasonNofollow.
 	LinkedFrom string `json:"linked_from,omitempty"`
 
-	// Dialect is the dialect in which robots.txt was read.
+	// Dialect is the dialect that robots.txt was read in.
 	Dialect dialect.Dialect `json:"dialect"`
 	// Option is the name of an option that has replaced the robots.txt of the site ("RobotsTxt"),
 	// or what the dialect says about a robots.txt that could not be read ("WhenUnreachable",
@@ -131,7 +131,8 @@ func (d decisions) counts() map[Reason]int {
 	return counts
 }
 
-// reasons has the texts of the reasons for which because needs no other field of the Decision.
+// reasons has the texts of the reasons that because describes without another field of the
+// Decision.
 var reasons = map[Reason]string{
 	ReasonNoRobots:    "there is no robots.txt",
 	ReasonUnreachable: "robots.txt cannot be read",

@@ -147,7 +147,7 @@ func TestDecisionsSurviveJSON(t *testing.T) {
 	})
 }
 
-// TestStatsSurviveJSON encodes the Stats of a crawl in which every field is set.
+// TestStatsSurviveJSON encodes the Stats of a crawl that sets every field.
 func TestStatsSurviveJSON(t *testing.T) {
 	sites := shop()
 	sites["shop.test"]["/robots.txt"] = "Crawl-delay: 1.5\n" + sites["shop.test"]["/robots.txt"].(string)

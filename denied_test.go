@@ -395,8 +395,7 @@ func TestDeniedPageTakesSlotOfLimitRule(t *testing.T) {
 	}
 }
 
-// TestRetriesInDryRun checks Retry in OnDenied in a dry run, in which the request has already
-// ended.
+// TestRetriesInDryRun checks Retry in OnDenied in a dry run, when the request has already ended.
 func TestRetriesInDryRun(t *testing.T) {
 	for mode, options := range modes {
 		t.Run(mode, func(t *testing.T) {

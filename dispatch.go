@@ -227,8 +227,8 @@ func (h *hooks) submit(p *Page, page *fedPage) error {
 	return err
 }
 
-// submissionOf returns the result of a page for which the collector has returned err without making
-// a request.
+// submissionOf returns the result of a page if the collector has returned err without making a
+// request.
 func submissionOf(err error) feed.Result {
 	switch {
 	case errors.Is(err, colly.ErrMaxRequests):

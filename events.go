@@ -155,7 +155,7 @@ type Event struct {
 	// Body (robots) is the file as it was read. It is nil if there are no rules, or if the file has
 	// not changed.
 	Body []byte `json:"-"`
-	// Change (robots) says what has changed. It is nil if nothing has changed, or if the file was
-	// read for the first time.
+	// Change (robots) has the differences from the file before. It is nil if there are none, or if
+	// the file was read for the first time.
 	Change *RobotsChange `json:"change,omitempty"`
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// TestEventsOfCrawl compares all events of a small crawl in which every kind of event occurs.
+// TestEventsOfCrawl compares all events of a small crawl that has every kind of event.
 func TestEventsOfCrawl(t *testing.T) {
 	busy := true
 	sites := robotstest.Sites{"a.test": {
@@ -220,8 +220,8 @@ func ExamplePlugin_Listen() {
 	// http://shop.test/ waits because of crawl_delay, line 2: 30s
 }
 
-// TestStartedHasDecision checks that the event of each start says by which robots.txt and rule the
-// request was sent, also after a redirect, after a retry and in a dry run.
+// TestStartedHasDecision checks that the event of each start has the robots.txt and the rule that
+// allow the request, also after a redirect, after a retry and in a dry run.
 func TestStartedHasDecision(t *testing.T) {
 	const file = "User-agent: ExampleBot\nDisallow: /\nAllow: /a\nAllow: /b\nCrawl-delay: 1\n"
 	busy := true

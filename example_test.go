@@ -249,8 +249,8 @@ func ExamplePlugin_Pages() {
 }
 
 // A spider can change from Colly's built-in check to RFC 9309 in two steps. In the first step, the
-// dialect Temoto decides like the built-in check, and a shadow lists the URLs for which RFC 9309
-// decides differently. In the second step, the spider changes the dialect.
+// dialect Temoto decides like the built-in check, and a shadow lists the URLs that RFC 9309 decides
+// differently. In the second step, the spider changes the dialect.
 func Example_migration() {
 	web, err := robotstest.Open(robotstest.Sites{"shop.test": {
 		"/robots.txt": "User-agent: *\nDisallow: /list?sort=price&page=\nDisallow: /sale\nAllow: /sale\n",

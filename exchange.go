@@ -32,7 +32,7 @@ type exchange struct {
 
 	conditions http.Header // fields that make it conditional, which only the transport sees; nil if there are none
 
-	// The following fields say what has happened on the wire.
+	// The following fields describe the exchange on the wire.
 	sent    atomic.Bool // it was written, or handed to a transport that does not report that
 	refused atomic.Bool // Again has returned an error, so nothing is sent any more
 	met     bool        // the transport has reported a connection
@@ -54,7 +54,7 @@ type permit struct {
 
 // send makes a request of the plugin's own: for robots.txt, a sitemap or a TDMRep file. The request
 // keeps the pace of its host, and uses the proxy and the TLS settings of the collector. It sends no
-// cookies, and follows no redirect. from says what has led to it.
+// cookies, and follows no redirect. from is the reason for the request.
 //
 // timeout limits the exchange from its start to the end of the body, without the wait before it. If
 // it is 0, there is no limit. began is when the exchange started, or the zero time if it did not.
@@ -126,9 +126,9 @@ func (x *exchange) permitOf(ctx context.Context, judge func() (verdict, error)) 
 	return &permit{current: current, check: check}
 }
 
-// allow returns an error if the plugin must not request u, which is on host, because of what has
-// led there. guard is the guard of the exchange, because the address may be known only when there
-// is a connection.
+// allow returns an error if the plugin must not request u, which is on host, for the reason from.
+// guard is the guard of the exchange, because the address may be known only when there is a
+// connection.
 func (l *limiter) allow(from lead, host string, u *url.URL) (guard *PrivateNetworkError, err error) {
 	if from.host != "" && from.host != host && from.client.forbids(u) {
 		return nil, fmt.Errorf("collyrobots: %s leads to %s: %w", from.host, u.Redacted(), colly.ErrForbiddenDomain)

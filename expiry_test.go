@@ -108,9 +108,8 @@ func robotsFor(maxAge time.Duration, text string) http.HandlerFunc {
 	}
 }
 
-// TestCrawlDelayLongerThanFreshness checks a crawl delay that is longer than the time for which its
-// robots.txt is fresh. The file must be read again for each page, and all requests must keep the
-// delay.
+// TestCrawlDelayLongerThanFreshness checks a crawl delay that is longer than its robots.txt stays
+// fresh. The file must be read again for each page, and all requests must keep the delay.
 func TestCrawlDelayLongerThanFreshness(t *testing.T) {
 	forEachClient(t, testCrawlDelayLongerThanFreshness)
 }
@@ -155,7 +154,7 @@ func testCrawlDelayHoldsBetweenVisits(t *testing.T, start starter) {
 }
 
 // TestRetryAfterLongerThanFreshness checks that the crawl delay still applies after a Retry-After
-// that is longer than the time for which robots.txt is fresh.
+// that is longer than robots.txt stays fresh.
 func TestRetryAfterLongerThanFreshness(t *testing.T) {
 	forEachClient(t, testRetryAfterLongerThanFreshness)
 }

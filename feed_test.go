@@ -124,8 +124,8 @@ func TestFaultsAreSummed(t *testing.T) {
 }
 
 // TestSitemapIsReadOnce checks that a sitemap is read once in a crawl, also if it has several URLs
-// and is listed several times. It is read again for another site, for which it may list other
-// pages.
+// and is listed several times. It is read again for another site, because it may list other pages
+// for that site.
 func TestSitemapIsReadOnce(t *testing.T) {
 	robots := "Sitemap: http://a.test/map.xml\nSitemap: https://a.test/map.xml\nSitemap: http://A.TEST:80/map.xml#1\nSitemap: http://a.test/index.xml\nSitemap: /map.xml\n"
 	site := func() robotstest.Site {

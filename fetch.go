@@ -20,7 +20,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
-// A client is a collector or an http.Client for which the plugin makes requests of its own.
+// A client is a collector or an http.Client. The plugin makes requests of its own on its behalf.
 type client interface {
 	// seam returns the seam of the client, or nil if there is none.
 	seam() *backend.Seam
@@ -53,7 +53,7 @@ func (c seamClient) forbids(u *url.URL) bool {
 	return slices.ContainsFunc(c.through.Collectors(), func(c *colly.Collector) bool { return forbidden(c.DisallowedDomains, u) })
 }
 
-// A lead says what has led the plugin to a request of its own.
+// A lead says why the plugin makes a request of its own.
 type lead struct {
 	kind RequestKind // RequestRobots, RequestSitemap or RequestTDM
 	origin
@@ -93,7 +93,7 @@ func (f *fetcher) nameFor(s *hostSettings, userAgent string) string {
 	return userAgent
 }
 
-// policyFetch returns a policy.Fetch with which robots.txt is requested under a user agent.
+// policyFetch returns a policy.Fetch that requests robots.txt under a user agent.
 func (f *fetcher) policyFetch(userAgent string) policy.Fetch {
 	l := f.limiter
 	requests := &robotsRequests{
@@ -206,7 +206,8 @@ func (r *robotsRequests) forPolicy(err error) error {
 	return err
 }
 
-// A policyError adds to an error one of the errors by which package policy distinguishes them.
+// A policyError adds one of the errors of package policy to an error, so that the package can tell
+// which kind of error it is.
 type policyError struct {
 	error
 	kind error // policy.ErrUnsent or policy.ErrForbidden

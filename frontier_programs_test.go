@@ -28,7 +28,7 @@ func visitInTurn(t *testing.T, c interface{ Visit(string) error }, paths ...stri
 }
 
 // TestFrontierPrograms runs programs on a.test with the pages 0 to 5 and a crawl delay of 2 s, and
-// checks the schedule, where the pages end, and what is logged.
+// checks the schedule, the results of the pages, and the log.
 func TestFrontierPrograms(t *testing.T) {
 	unanswered := func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusInternalServerError) }
 	attempts := 0

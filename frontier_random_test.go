@@ -58,7 +58,7 @@ func TestFrontierRandomCrawls(t *testing.T) {
 
 func sorted(set map[string]bool) []string { return slices.Sorted(maps.Keys(set)) }
 
-// pageSets are the pages of a crawl by what has become of them.
+// pageSets are the pages of a crawl by their results.
 type pageSets struct {
 	mu                      sync.Mutex
 	scraped, denied, failed map[string]bool

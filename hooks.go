@@ -17,8 +17,8 @@ import (
 	"github.com/collyrobots/collyrobots/internal/track"
 )
 
-// hooks are the callbacks that the plugin registers with one collector, in the order in which Colly
-// calls them for a request.
+// hooks are the callbacks that the plugin registers with one collector, in the order of Colly's
+// calls for a request.
 //
 // A page waits for its host in OnRequest, where it holds nothing. It takes the time of its start in
 // OnRequestHeaders, where it holds the slot of Colly's LimitRule. If pages waited only in
@@ -488,6 +488,6 @@ func (h *hooks) userAgent() *string { return &h.c.UserAgent }
 // forbids implements client.
 func (h *hooks) forbids(u *url.URL) bool { return forbidden(h.c.DisallowedDomains, u) }
 
-// caller implements client. Collectors that share a client may have different contexts, from which
-// a transport may choose the proxy, so each collector is a caller of its own.
+// caller implements client. Collectors that share a client may have different contexts, and a
+// transport may choose the proxy by the context, so each collector is a caller of its own.
 func (h *hooks) caller() any { return h.c.ID }

@@ -398,8 +398,8 @@ func TestCachedPagesWithSlowCallbacksCount(t *testing.T) {
 	})
 }
 
-// TestBrokenXMLReleasesTheHostOnce checks a page with broken XML, for which Colly calls OnError and
-// then OnScraped. The plugin must release the host only once.
+// TestBrokenXMLReleasesTheHostOnce checks a page with broken XML. Colly calls OnError and then
+// OnScraped for it. The plugin must release the host only once.
 func TestBrokenXMLReleasesTheHostOnce(t *testing.T) {
 	a := robotstest.Pages(6, "")
 	for path := range a {

@@ -135,7 +135,7 @@ func TestCrawlHoursFaults(t *testing.T) {
 	}
 }
 
-// TestClosedHost checks what is sent to a host that is closed when the crawl begins at 12:00.
+// TestClosedHost checks the requests to a host that is closed when the crawl begins at 12:00.
 func TestClosedHost(t *testing.T) {
 	robots := "User-agent: *\nCrawl-delay: 60\n"
 	for _, test := range []struct {

@@ -22,14 +22,14 @@ import (
 
 // In these tests connections have no addresses, and every name is a public host.
 
-// privateHosts are hosts to which only the program may send the crawler.
+// privateHosts are hosts that only the program may send the crawler to.
 var privateHosts = []string{
 	"10.0.0.1", "172.16.5.4", "192.168.1.1:8080", "127.0.0.1:9000", "127.9.9.9", "[::1]", "169.254.169.254", "[fe80::1]", "[fd00:ec2::254]",
 	"100.64.0.1", "0.0.0.0:8080", "0.1.2.3", "[::]", "224.0.0.1", "[ff02::1]", "255.255.255.255", "[::ffff:10.0.0.1]", "[::ffff:a9fe:a9fe]",
 	"[64:ff9b::a00:1]", "[2002:a00:1::]", "[::127.0.0.1]", "localhost:6379", "db.localhost", "[fec0::1]", "192.0.0.8", "240.1.1.1",
 }
 
-// publicHosts are hosts to which any site may send the crawler.
+// publicHosts are hosts that any site may send the crawler to.
 var publicHosts = []string{
 	"93.184.216.34", "172.32.0.1", "100.128.0.1", "169.253.1.1", "192.169.0.1:8080", "[2606:2800:220:1::1]", "[64:ff9b::5db8:d822]",
 	"[2002:5db8:d822::]", "[::ffff:93.184.216.34]", "localhost.test", "11.0.0.1", "198.51.100.1",
@@ -467,8 +467,8 @@ func TestForbiddenDomains(t *testing.T) {
 	}
 }
 
-// TestForbiddenDomainsBehindRedirect is the same for the robots.txt of the target of a redirect,
-// for which Colly calls no hook.
+// TestForbiddenDomainsBehindRedirect is the same for the robots.txt of the target of a redirect.
+// Colly calls no hook for the target.
 func TestForbiddenDomainsBehindRedirect(t *testing.T) {
 	inBubble(t, sitesLeadingTo("bad.test"), func(t *testing.T, web *robotstest.Web) {
 		web.Set("a.test", "/to-b", robotstest.Redirect("http://b.test/"))

@@ -174,7 +174,7 @@ func faultIf(bad bool, option, reason string, args ...any) error {
 	return fault(option, reason, args...)
 }
 
-// Dialect sets the dialect in which robots.txt is read. The default is dialect.RFC9309.
+// Dialect sets the dialect that robots.txt is read in. The default is dialect.RFC9309.
 func Dialect(d dialect.Dialect) Option {
 	return hostOption("Dialect", func(s *hostSettings) { s.dialect = d })
 }
@@ -289,8 +289,8 @@ func DryRun() Option {
 }
 
 // Shadow also computes the decisions of other dialects about each page, without obeying them. Stats
-// lists the URLs for which they differ from the dialect in force. Use Shadow before a spider
-// changes to another dialect.
+// lists the URLs whose decisions differ from those of the dialect in force. Use Shadow before a
+// spider changes to another dialect.
 //
 // Shadow causes no requests. Each dialect costs the memory of one more policy for every site and
 // the time of one more decision for every page. For most files a decision takes less than a

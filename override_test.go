@@ -271,7 +271,7 @@ func TestOverrideFaults(t *testing.T) {
 	}
 }
 
-// TestWhenUnreachable checks what is sent to a host with an unreachable robots.txt under each
+// TestWhenUnreachable checks the requests to a host with an unreachable robots.txt under each
 // dialect, and which decision says that the option has decided.
 func TestWhenUnreachable(t *testing.T) { forEachClient(t, testWhenUnreachable) }
 
@@ -428,8 +428,8 @@ func TestForbiddenIsFinal(t *testing.T) {
 	})
 }
 
-// TestNeverCome checks that a file that denies everything keeps all requests away from a host, also
-// those for its robots.txt and its sitemaps, and those to which other sites lead.
+// TestNeverCome checks that a file that denies everything keeps all requests away from a host,
+// including those for its robots.txt and its sitemaps, and those that other sites lead to.
 func TestNeverCome(t *testing.T) {
 	sites := robotstest.Sites{
 		"a.test": robotstest.Pages(3, "Sitemap: http://a.test/map.xml\n"),

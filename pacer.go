@@ -35,8 +35,9 @@ type Pacer interface {
 
 // A Lease reserves a host for one request. Any goroutine may call its methods.
 type Lease interface {
-	// Deadline returns the time by which the request must have ended and its response body been
-	// read. It is the zero time if there is no limit, because no process has a delay for the host.
+	// Deadline returns the deadline of the request: before that time, it must have ended, and its
+	// response body must have been read. It is the zero time if there is no limit, because no
+	// process has a delay for the host.
 	Deadline() time.Time
 
 	// Valid reports whether the lease has not expired, by the monotonic clock and by wall time. It

@@ -255,8 +255,8 @@ func testProcessesUseHostWithoutDelayAtOnce(t *testing.T, start starter) {
 	})
 }
 
-// TestRequestsWithoutHooksArePaced checks that the requests for which Colly calls no hook also ask
-// the Pacer.
+// TestRequestsWithoutHooksArePaced checks that the requests that no hook has seen also ask the
+// Pacer.
 func TestRequestsWithoutHooksArePaced(t *testing.T) {
 	forEachClient(t, testRequestsWithoutHooksArePaced)
 }

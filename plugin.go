@@ -168,8 +168,8 @@ func (p *Plugin) own(ctx context.Context) (_ context.Context, userAgent string, 
 }
 
 // Listen calls f for each Event from now on, until stop is called or the plugin is closed. The
-// events of one host arrive in the order in which they happened, within 50 ms if f is fast enough.
-// Calls of f do not overlap.
+// events of one host arrive in chronological order, within 50 ms if f is fast enough. Calls of f do
+// not overlap.
 //
 // f may be slow: up to 4,096 events wait for it. Further events are dropped, and an EventMissed
 // reports their number. f may call any method of the plugin, but see Close. If f panics, it misses

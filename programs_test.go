@@ -189,7 +189,7 @@ func withoutOrder(lines []string) []string {
 	return slices.Compact(lines)
 }
 
-// compareLines reports the first line in which a run with the plugin differs.
+// compareLines reports the first line that differs in a run with the plugin.
 func compareLines(t *testing.T, what string, bare, with []string) {
 	t.Helper()
 	for i := range max(len(bare), len(with)) {

@@ -88,7 +88,7 @@ func TestRealRates(t *testing.T) {
 			"User-agent: *\nVisit-time: 2200-0059\nRequest-rate: 1/30s\nDisallow: /profile\n",
 			59*time.Minute + 15*time.Second, []collyrobots.Option{collyrobots.HonorRequestRate()},
 			"59m15s 59m45s 22h0m0s 22h0m30s 22h1m0s", false},
-		{"a window that spans midnight, in which robots.txt has to be read again",
+		{"a window that spans midnight, and robots.txt has to be read again in it",
 			"User-agent: *\nVisit-time: 2359-0000\nRequest-rate: 1/40s\nDisallow: /profile\n",
 			12 * time.Hour, []collyrobots.Option{collyrobots.HonorRequestRate()},
 			"12h0m0s 23h59m0s 23h59m40s 24h0m20s 47h59m0s 47h59m40s", false},

@@ -237,9 +237,9 @@ func TestPublicHostOfPrivateSite(t *testing.T) {
 	})
 }
 
-// TestResumeBehindDialer runs a crawl twice through a dialer on this machine. In the second run
-// the page comes from the collector's cache and robots.txt from the Store, so the sitemap is the
-// first file for which the dialer is used.
+// TestResumeBehindDialer runs a crawl twice through a dialer on this machine. In the second run the
+// page comes from the collector's cache and robots.txt from the Store, so the sitemap is the first
+// file that needs the dialer.
 func TestResumeBehindDialer(t *testing.T) {
 	for name, tc := range map[string]struct {
 		then net.IP // the address of all names in the second run

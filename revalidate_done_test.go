@@ -141,7 +141,7 @@ func TestRevalidateWithResume(t *testing.T) {
 					pages := store.Memory()
 					run := func(stopAfter int) collyrobots.Stats {
 						site.since()
-						progress := store.Memory() // of a crawl that starts anew, with what is known about the pages
+						progress := store.Memory() // of a crawl that starts anew, with the records of the pages
 						both := &twoStores{Store: progress, pages: pages}
 						var stats collyrobots.Stats
 						for part := range 2 {
@@ -246,7 +246,7 @@ func TestRevalidateWithFrontier(t *testing.T) {
 				v.robots.Close()
 				wantStates(t, next, "done: /0 /1 /2 /3 /4 /5")
 
-				// A new crawl with what is known about the pages: only the start page has changed.
+				// A new crawl with the records of the pages: only the start page has changed.
 				time.Sleep(2 * time.Second)
 				conditional.Store(0)
 				again := newMemoryStore()

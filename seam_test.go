@@ -81,7 +81,7 @@ func jobSite(req *http.Request) *http.Response {
 	return resp
 }
 
-// forEachService calls f for each way in which a service makes its collectors.
+// forEachService calls f for each way of making collectors in a service.
 func forEachService(t *testing.T, f func(t *testing.T, s *service)) {
 	for _, way := range []string{"SetClient", "Clone", "DefaultClient"} {
 		t.Run(way, func(t *testing.T) {
@@ -567,7 +567,7 @@ func TestCloseDuringCrawl(t *testing.T) {
 			inner := colly.NewCollector(colly.Async(), colly.UserAgent("ExampleBot/1.0"))
 			inner.SetClient(client)
 			var all sync.WaitGroup
-			var reported sync.Map // the URLs for which a callback was called
+			var reported sync.Map // the URLs of the pages that a callback was called for
 			robots, err := collyrobots.New(collyrobots.OnDenied(func(r *colly.Request, _ error) { reported.Store(r.Ctx.Get("url"), true) }))
 			must(t, err)
 			crawlers := []*colly.Collector{inner, inner, inner}

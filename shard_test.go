@@ -102,7 +102,7 @@ func TestShardsAreEven(t *testing.T) {
 	}
 }
 
-// TestShardOfErrors checks the URLs and numbers for which ShardOf returns an error.
+// TestShardOfErrors checks that ShardOf returns an error for invalid URLs and numbers.
 func TestShardOfErrors(t *testing.T) {
 	for _, tc := range []struct {
 		url string

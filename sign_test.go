@@ -56,7 +56,7 @@ func newVerifier(profile webbotauth.Profile) *sigverify.Verifier {
 	return v
 }
 
-// verify verifies a request of an access log. It must have been signed in the second in which the
+// verify verifies a request of an access log. It must have been signed in the same second as the
 // server received it, and with a nonce of its own.
 func verify(v *sigverify.Verifier, r robotstest.Request) error {
 	input := r.Header.Get("Signature-Input")

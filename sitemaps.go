@@ -272,7 +272,7 @@ func contextOf(e sitemap.Entry) *colly.Context {
 	return ctx
 }
 
-// refusalOf returns the result of a page for which the collector has returned err without making a
+// refusalOf returns the result of a page if the collector has returned err without making a
 // request.
 func refusalOf(err error) feed.Result {
 	visited := (*colly.AlreadyVisitedError)(nil)

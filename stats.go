@@ -68,8 +68,8 @@ type Stats struct {
 	NotFed map[string][]string `json:"not_fed,omitempty"`
 }
 
-// HostStats describes what has happened with one host. The schemes http and https have the same
-// host; each other port is a host of its own.
+// HostStats has the statistics of one host. The schemes http and https have the same host; each
+// other port is a host of its own.
 type HostStats struct {
 	// Host is the name as in a URL, with the port unless it is the default one.
 	Host string `json:"host,omitempty"`

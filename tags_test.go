@@ -661,7 +661,7 @@ func TestNofollowInTwoCollectors(t *testing.T) {
 	})
 }
 
-// TestNofollowRace has many pages at a time, half of which have nofollow for the links of the
+// TestNofollowRace has many pages at a time. Half of them have nofollow for the links of the
 // others. Each linked page is requested exactly once, although Colly marks a URL as visited before
 // it is known which page has led to it.
 func TestNofollowRace(t *testing.T) {

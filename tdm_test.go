@@ -419,7 +419,7 @@ func TestTDMSharedPace(t *testing.T) {
 	})
 }
 
-// TestTDMVisitTime checks that the file is not requested outside of the hours in which the site wants
+// TestTDMVisitTime checks that the file is requested only in the hours when the site wants
 // requests.
 func TestTDMVisitTime(t *testing.T) {
 	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nVisit-time: 0600-0700\n", tdmURI: freeAll, "/1": "x"}}, func(t *testing.T, web *robotstest.Web) {

@@ -143,7 +143,7 @@ func testRedirectsKeepDelay(t *testing.T, start starter) {
 	}
 }
 
-// These errors stand for errors of Colly for which it has no variable.
+// These errors stand for errors of Colly that are not exported.
 var (
 	errAny     = errors.New("any")
 	errVisited = errors.New("visited before")

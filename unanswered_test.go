@@ -182,7 +182,7 @@ func TestClientChangedInOnError(t *testing.T) {
 
 var failing = roundTripper(func(*http.Request) (*http.Response, error) { return nil, errors.New("no route to host") })
 
-// TestRoundRobinWithHangingProxy checks programs with two proxies of which one hangs. Each page
+// TestRoundRobinWithHangingProxy checks programs with two proxies. One of them hangs. Each page
 // through this proxy takes the time limit.
 func TestRoundRobinWithHangingProxy(t *testing.T) {
 	sites := func() robotstest.Sites {
@@ -226,7 +226,7 @@ func TestRoundRobinWithHangingProxy(t *testing.T) {
 	}
 }
 
-// TestOneCollectorCannotReachSite checks two collectors with one plugin, of which one cannot reach
+// TestOneCollectorCannotReachSite checks two collectors with one plugin. One of them cannot reach
 // the site. It must fail with its own error, and the other must get its pages, in either order.
 func TestOneCollectorCannotReachSite(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -77,7 +77,7 @@ func isSilence(err error) bool {
 	return errors.As(err, &denied) && denied.Decision.unread() && errors.As(denied.Decision.Err, &noResponse)
 }
 
-// denialOf returns the reason of err, with which a request was denied.
+// denialOf returns the reason of err, the error of a denied request.
 func denialOf(err error) track.Denial {
 	unpaced := (*PaceError)(nil)
 	d := track.Denial{Temporary: errors.As(err, &unpaced)}

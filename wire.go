@@ -89,7 +89,7 @@ func (ctl *controller) newWireRequest(s *backend.Seam, req *http.Request) *reque
 }
 
 // sameName reports whether robots.txt is read under the same name for the target that is sent as
-// for the one by which q was judged. A callback may have changed the User-Agent header in between.
+// for the target that was judged. A callback may have changed the User-Agent header in between.
 func (ctl *controller) sameName(q *request, sent target) bool {
 	v := &q.verdict
 	if q.target.userAgent == sent.userAgent || v.settings.ignoreRobots || v.settings.byCollector() {

@@ -74,7 +74,7 @@ func testDelayBetweenArrivals(t *testing.T, start starter) {
 		url   string // of pages 0 to 3, http://a.test if empty
 		set   func(t *testing.T, c *crawl)
 		proto string
-		most  time.Duration // by which a gap may exceed the delay
+		most  time.Duration // the most that a gap may exceed the delay by
 	}{
 		{name: "first dial slow", set: func(_ *testing.T, c *crawl) { dialSlowly(c.transport, dial) }},
 		{name: "no keep-alive", set: noKeepAlive, most: dial},

@@ -173,7 +173,7 @@ func pageAt(path string) string {
 	return b.String()
 }
 
-// table formats the costs of the crawlers, the first of which is bare Colly and the third the
+// table formats the costs of the crawlers. The first one is bare Colly, and the third one is the
 // built-in check.
 func table(crawlers []*crawler) string {
 	var b strings.Builder

@@ -56,7 +56,7 @@ type Case struct {
 
 	Source Source `json:"source"`
 
-	// Dialects are the names of the dialects in which the answer holds, as in package dialect.
+	// Dialects are the names of the dialects that the answer holds in, as in package dialect.
 	Dialects []string `json:"dialects"`
 
 	// Robots is the file.
@@ -129,7 +129,7 @@ func linesOf(name string) iter.Seq[[]byte] {
 	}
 }
 
-// caseJSON is a case with the three forms of its file, of which exactly one is set.
+// caseJSON is a case with the three forms of its file. Exactly one form is set.
 type caseJSON struct {
 	Case
 	Robots       *string `json:"robots,omitempty"`

@@ -160,9 +160,8 @@ func (c *FetchCase) validate() error {
 // Has reports whether the case holds in a dialect.
 func (c *FetchCase) Has(dialect string) bool { return slices.Contains(c.Dialects, dialect) }
 
-// Check returns what is wrong with the requests that a crawler has sent, or nil if nothing is. The
-// requests have the form "GET {site}/path" and are in the order in which the servers have received
-// them.
+// Check returns the faults of the requests that a crawler has sent, or nil if there are none. The
+// requests have the form "GET {site}/path" and are in the order of their arrival at the servers.
 func (c *FetchCase) Check(requests []string) (faults []string) {
 	robots := map[string]int{"{site}": 0, "{other}": 0}
 	helpers := c.targetsOfRobots()
@@ -200,7 +199,7 @@ func (c *FetchCase) Check(requests []string) (faults []string) {
 	return faults
 }
 
-// targetsOfRobots returns the URLs to which requests for robots.txt are redirected.
+// targetsOfRobots returns the targets of the redirects of robots.txt.
 func (c *FetchCase) targetsOfRobots() []string {
 	var targets []string
 	next := []string{"{site}/robots.txt", "{other}/robots.txt"}

@@ -65,7 +65,7 @@ func (q *Question) File() []byte {
 	return q.RobotsBase64
 }
 
-// Check returns what is wrong with an answer to a case, or nil if nothing is.
+// Check returns the fault of an answer to a case, or nil if there is none.
 func (c *Case) Check(a Answer) (faults []string) {
 	if a.Error != "" {
 		return []string{"error: " + a.Error}
@@ -99,7 +99,7 @@ func verdictOf(allowed bool) Verdict {
 func sameDelay(a, b float64) bool { return math.Abs(a-b) < 1e-6 }
 
 // maxQuestion is the maximum size of a line in bytes. A question contains at most maxRobots bytes,
-// of which each takes at most six bytes in JSON.
+// and each takes at most six bytes in JSON.
 const maxQuestion = 6*maxRobots + 1<<16
 
 // Serve implements the protocol for a parser in Go: it reads questions from r, and writes the

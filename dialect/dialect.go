@@ -205,7 +205,7 @@ type variant struct {
 	limited      bool                   // Yandex's limits: too long a rule is ignored, too large a file restricts nothing
 	disallowNone bool                   // an empty Disallow is the same as Allow: /
 	prefixRank   bool                   // wildcards and the anchor do not count when rules are compared
-	coding       coding                 // the form in which patterns and URLs are compared
+	coding       coding                 // the form of patterns and URLs when they are compared
 	isNormal     func(part string) bool // reports whether a part of a URL is known to have that form
 	slashFirst   bool                   // patterns must start with / or *
 	plain        bool                   // * and $ stand for themselves

@@ -46,7 +46,7 @@ var hosts = idna.New(
 
 // longestHost is the maximum length of a host name. A limit is necessary because the time to
 // convert a name grows with the square of its length. No valid name is longer: DNS allows 253 bytes
-// of punycode, each of which stands for at most four bytes of UTF-8.
+// of punycode, and each of them stands for at most four bytes of UTF-8.
 const longestHost = 1024
 
 // addressHost returns an IP address in the form that it has in a URL. A zone is the name of a
@@ -76,7 +76,7 @@ func isPlainHost(host string) bool {
 
 // isForbiddenInHost reports whether a host cannot contain c. These are the "forbidden domain code
 // points" (URL Standard, section 3.5), the characters that net/url does not accept in a host, and
-// the semicolon, to which some other characters are mapped.
+// the semicolon, because some other characters are mapped to it.
 func isForbiddenInHost(c rune) bool {
 	return c <= ' ' || c >= 0x7f || strings.ContainsRune("#/:;<>?@[\\]^|%`{}", c)
 }

@@ -36,7 +36,7 @@ var googleKeys = append(exactKeys[:len(exactKeys):len(exactKeys)],
 // foldHead returns the first eight bytes of s with letters in lower case. It sets bit 5 of each
 // byte, which converts upper case to lower case and does not change "-" and the space. It also
 // converts CR to "-" and NUL to a space, but these bytes end a line. (NUL ends a line only in the
-// dialect in which a key has a space.)
+// dialect with a space in a key.)
 func foldHead(s string) (head uint64) {
 	if len(s) >= 8 {
 		return load64(s) | 0x2020202020202020

@@ -44,7 +44,7 @@ const (
 	NameCut                  // a User-agent value with more text than a product token
 	NoSlash                  // a pattern that begins with neither / nor *
 	EmptyAllow               // an Allow without a pattern
-	PlainWildcard            // * or $ in a dialect in which they are not special
+	PlainWildcard            // * or $ in a dialect that gives them no special meaning
 	BadDelay                 // a Crawl-delay that is not a number of seconds
 	DelayRead                // a Crawl-delay that the dialect changes to another number
 	BadSitemap               // a Sitemap without a URL, or without an absolute URL in a dialect that requires one
@@ -55,7 +55,7 @@ const (
 	UTF16                    // the file is in UTF-16
 	FileCut                  // the file is too large
 	UnsortedQuery            // a query in an order that never matches
-	FileRefused              // a line because of which the whole file is refused
+	FileRefused              // a line that makes the dialect refuse the whole file
 	GroupContinues           // a User-agent line in the same group as those above a blank line or a Crawl-delay
 	BadRate                  // a Request-rate that is not a rate
 	BadCleanParam            // a Clean-param that is not a list of parameters and a path

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A naming is the way in which a dialect compares User-agent values with the tokens of a crawler.
+// A naming says how a dialect compares User-agent values with the tokens of a crawler.
 type naming uint8
 
 const (

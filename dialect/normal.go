@@ -2,7 +2,7 @@ package dialect
 
 import "strings"
 
-// A coding is the form in which patterns and URLs are compared.
+// A coding is the form of patterns and URLs when they are compared.
 type coding uint8
 
 const (
@@ -93,15 +93,14 @@ func oddOf8(s string) uint8 {
 		oddByte[s[4]] | oddByte[s[5]] | oddByte[s[6]] | oddByte[s[7]]
 }
 
-// appendCanonical appends the form of s in which RFC 9309 compares paths (2.2.2). In this form,
-// each byte has one spelling: unreserved bytes are not escaped, other escapes are in upper case,
-// bytes that a URL cannot contain are escaped, and bytes that are reserved only in the path are not
-// escaped in the query. In a target, * and $ are ordinary bytes and are escaped (2.2.3). In a
-// pattern, they are not changed.
+// appendCanonical appends the form of s that RFC 9309 compares (2.2.2). In this form, each byte has
+// one spelling: unreserved bytes are not escaped, other escapes are in upper case, bytes that a URL
+// cannot contain are escaped, and bytes that are reserved only in the path are not escaped in the
+// query. In a target, * and $ are ordinary bytes and are escaped (2.2.3). In a pattern, they are
+// not changed.
 //
 // inQuery says whether s begins in the query. In the table of 2.2.2, the bytes of the query that
-// are reserved only in the path are escaped. widened is the number of bytes by which the result is
-// shorter than that form.
+// are reserved only in the path are escaped. The result is shorter than that form by widened bytes.
 func appendCanonical(dst []byte, s string, pattern, inQuery bool) (result []byte, widened int) {
 	for i := 0; i < len(s); i++ {
 		c := s[i]

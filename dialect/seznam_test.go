@@ -11,7 +11,7 @@ import (
 )
 
 // The texts that the facts below come from: Seznam's help, pages "Crawling control" (January 2025)
-// and "Robots.txt", and the standard of 1994, to which they refer for the syntax.
+// and "Robots.txt", and the standard of 1994, which they name for the syntax.
 const (
 	crawlingPage = "Crawling control: "
 	robotsPage   = "Robots.txt: "

@@ -168,8 +168,8 @@ func (g *temotoGroup) test(path, query string) Decision {
 	return Decision{Allowed: g.group.Test(path)}
 }
 
-// lintTemoto reports the lines because of which temoto refuses a file, and the rules that never
-// match because Colly encodes the query again.
+// lintTemoto reports the lines that make temoto refuse a file, and the rules that never match
+// because Colly encodes the query again.
 func lintTemoto(body []byte) []Issue {
 	l := &linter{}
 	_, err := robotstxt.FromBytes(body)
@@ -188,10 +188,10 @@ func lintTemoto(body []byte) []Issue {
 	return l.issues
 }
 
-// refusals finds the lines because of which temoto refuses a file. The errors of temoto do not
-// contain line numbers. But temoto reads tokens in pairs, and no pair extends over two lines, so
-// each line can be tested alone. The only fact about earlier lines that matters is whether one of
-// them named an agent.
+// refusals finds the lines that make temoto refuse a file. The errors of temoto do not contain line
+// numbers. But temoto reads tokens in pairs, and no pair extends over two lines, so each line can
+// be tested alone. The only fact about earlier lines that matters is whether one of them named an
+// agent.
 type refusals struct{ named bool }
 
 // next reports whether temoto refuses a line. text begins with that line, and rest is the part of
@@ -218,9 +218,9 @@ func faultsIn(text string) int {
 	return 0
 }
 
-// isSorted reports whether the names in the query of a pattern are in the order in which Colly
-// encodes a query. It also returns true if it cannot know: for patterns with wildcards and for
-// names with invalid escapes.
+// isSorted reports whether the names in the query of a pattern are in the order of Colly's encoding
+// of a query. It also returns true if it cannot know: for patterns with wildcards and for names
+// with invalid escapes.
 func isSorted(pattern string) bool {
 	_, query, _ := strings.Cut(pattern, "?")
 	if strings.ContainsAny(query, "*$") {

@@ -105,7 +105,7 @@ func TestTemotoHosts(t *testing.T) {
 	}
 }
 
-// collyURL returns a URL in the form in which Colly's built-in check receives it.
+// collyURL returns a URL in the form that Colly's built-in check receives.
 func collyURL(t *testing.T, rawURL string) (u *url.URL) {
 	t.Helper()
 	c := colly.NewCollector()

@@ -30,8 +30,8 @@ func (p *piece) name() string { return fmt.Sprintf("%s:%d", p.page, p.line) }
 // id returns the name as a Go identifier.
 func (p *piece) id() string { return regexp.MustCompile(`\W`).ReplaceAllString(p.name(), "_") }
 
-// folder returns the folder in which the Go code of a piece is compiled. Pieces share a folder
-// where possible, because each package takes long to compile.
+// folder returns the folder where the Go code of a piece is compiled. Pieces share a folder where
+// possible, because each package takes long to compile.
 func (p *piece) folder() string {
 	switch declares := strings.Count("\n"+p.text, "\nfunc ") + strings.Count(p.text, "\ntype "); {
 	case p.kind == program && declares > 1:

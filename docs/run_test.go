@@ -53,7 +53,7 @@ func (p *piece) run(t *testing.T, w *workshop, web *web) {
 	}
 }
 
-// robotsFile is the robots.txt in the folder in which commands are run.
+// robotsFile is the robots.txt in the folder where commands are run.
 const robotsFile = "User-agent: *\nDisallow: /cart\nCrawl-delay: 5s\n"
 
 // matches reports whether text equals what a guide says, except for blanks at the ends of lines.

@@ -147,7 +147,7 @@ func newWeb(t *testing.T) *web {
 	return &web{proxy: proxy.URL, certificate: file, trusted: trusted}
 }
 
-// environment returns environment variables with which a Go program accesses only these sites.
+// environment returns environment variables that make a Go program access only these sites.
 func (w *web) environment() []string {
 	return []string{"HTTP_PROXY=" + w.proxy, "HTTPS_PROXY=" + w.proxy, "NO_PROXY=", "http_proxy=", "https_proxy=", "no_proxy=",
 		"SSL_CERT_FILE=" + w.certificate, "SSL_CERT_DIR=" + filepath.Dir(w.certificate)}

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// A workshop holds the folders in which pieces are compiled and run.
+// A workshop has the folders where pieces are compiled and run.
 type workshop struct {
 	root   string // the root of the repository
 	module string // a module with the Go code of the pieces

@@ -14,8 +14,8 @@ import (
 	"github.com/collyrobots/collyrobots/frontier"
 )
 
-// crawled returns a folder with 20,000 pages of 50 hosts, of which 5,000 are done, and the URLs of
-// the others. Most records are in tables, and some are only in the log of changes.
+// crawled returns a folder with 20,000 pages of 50 hosts, and the URLs of those that are not done.
+// 5,000 pages are done. Most records are in tables, and some are only in the log of changes.
 func crawled(t *testing.T) (dir string, urls map[string]bool) {
 	t.Helper()
 	const pages, ended = 20_000, 5000

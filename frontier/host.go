@@ -108,7 +108,7 @@ func (h *host) idle(now instant) bool {
 	return h.recorded.waiting == 0 && h.out == 0 && h.next <= now
 }
 
-// A line is a heap of the hosts of which a page can be handed out, now or later. The first host is
+// A line is a heap of the hosts with pages that can be handed out, now or later. The first host is
 // the one whose page is next.
 type line []*host
 

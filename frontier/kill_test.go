@@ -28,7 +28,7 @@ const crawlerVariable = "COLLYROBOTS_FRONTIER_CRAWLER"
 // pages that it links to follow from the number.
 type crawler struct {
 	Dir    string // of the frontier
-	Log    string // the file to which it writes what it does
+	Log    string // the file that it logs its steps in
 	Window int
 	Pages  int
 	Last   bool // it is not killed

@@ -27,7 +27,7 @@ func open(t *testing.T, dir string, opts ...frontier.Option) *frontier.Frontier 
 	return f
 }
 
-// add adds pages, all of which must be new.
+// add adds pages, which must all be new.
 func add(t *testing.T, f *frontier.Frontier, urls ...string) {
 	t.Helper()
 	for _, url := range urls {

@@ -21,7 +21,7 @@ func normalize(raw string) (key, host string, err error) {
 		return "", "", fmt.Errorf("frontier: %w", redact.ParseError(err))
 	}
 	authority, err := dialect.AuthorityOf(u)
-	if err != nil { // another scheme, or a host to which no request can be sent
+	if err != nil { // another scheme, or a host that no request can be sent to
 		u.Fragment = ""
 		u.RawFragment = ""
 		return u.String(), strings.ToLower(u.Host), nil

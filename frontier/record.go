@@ -18,7 +18,7 @@ import (
 //	q length host order id     a page that waits or is out
 //	l length host order id     a page that a budget leaves out
 //
-// The pages of a host are next to each other, in the order in which they are handed out.
+// The pages of a host are next to each other, and the next one to be handed out comes first.
 const (
 	factKey  = 'm'
 	hostKey  = 'h'
@@ -84,8 +84,8 @@ func splitPageKey(key []byte) (host string, at position, ok bool) {
 }
 
 // A pageHash identifies a page among all that were ever added. It begins with four bytes that are
-// the same for all pages of a host, so that the engine finds the links of a page, most of which are
-// on the same host, in a few blocks.
+// the same for all pages of a host, so that the engine finds the links of a page in a few blocks,
+// because most of them are on the same host.
 type pageHash [20]byte
 
 // hashOf returns the hash of a page, whose Host and Key must be set. 16 bytes of it are a SHA-256:
@@ -115,7 +115,7 @@ const (
 	leftOut
 )
 
-// A seenRecord says what has become of a page.
+// A seenRecord has the state of a page.
 type seenRecord struct {
 	state state
 	at    position  // of the page, if it waits, is out or was left out
@@ -204,7 +204,7 @@ func (c *counts) of(s state) *int {
 	return &c.leftOut
 }
 
-// A hostRecord is what is recorded of a host.
+// A hostRecord is the record of a host.
 type hostRecord struct {
 	counts
 	oldest time.Time // when the first of its waiting pages was found; in seconds, zero if no page waits

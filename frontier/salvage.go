@@ -19,7 +19,7 @@ import (
 )
 
 // A salvage copies the records of a damaged folder of the engine to a new one, as far as they can
-// be read. The engine itself opens no folder in which a file is missing or is too short.
+// be read. The engine itself does not open a folder if a file is missing or too short.
 //
 // The files have several versions of a record. The newest has the highest sequence number. If two
 // have the same number, the one in the later file is the newest.
@@ -232,7 +232,7 @@ func (s *salvage) copyLog(l wal.LogicalLog) {
 	}
 }
 
-// copyBatch copies the changes of a batch, the first of which has the sequence number seq.
+// copyBatch copies the changes of a batch. The first change has the sequence number seq.
 func (s *salvage) copyBatch(r batchrepr.Reader, seq uint64) {
 	for {
 		kind, key, value, ok, err := r.Next()
@@ -364,8 +364,8 @@ func (s *salvage) countHosts(pages map[string]hostRecord) error {
 	return err
 }
 
-// forgetLost removes what is known of pages that should wait but are lost, so that they can be
-// added again. ids are the IDs of the other pages.
+// forgetLost removes the records of pages that should wait but are lost, so that they can be added
+// again. ids are the IDs of the other pages.
 func (s *salvage) forgetLost(ids []uint64) error {
 	lost := 0
 	err := s.each(seenKey, func(key, value []byte) {

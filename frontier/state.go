@@ -11,7 +11,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 )
 
-// The methods of this file change what is recorded. f.mu must be held.
+// The methods of this file change the records. f.mu must be held.
 
 // A budget limits the pages that are fetched. Zero means no limit.
 type budget struct {
@@ -41,7 +41,7 @@ var (
 	budgetFact = []byte{factKey, 'b'}
 )
 
-// seen returns what is known of a page. A page whose record cannot be read is unknown.
+// seen returns the record of a page. A page whose record cannot be read is unknown.
 func (f *Frontier) seen(hash pageHash) seenRecord {
 	value, err := f.disk.get(hash.key())
 	if err == nil {

@@ -38,7 +38,7 @@ type hostKeys struct {
 // The state of a host has these fields:
 //
 //   - turn: how often all pages of the host were done, 0 if it is missing
-//   - listed: the turn for which the host was listed
+//   - listed: the turn that the host was listed for
 //   - holder: a random text that identifies the goroutine that crawls the host
 //   - page: the page in progress
 //   - done, denied, failed, dropped: numbers of pages

@@ -128,7 +128,7 @@ func TestVerifyFindsWhatTheOwnerForgets(t *testing.T) {
 	for _, test := range []struct {
 		forgotten string
 		obey      func(*shopSpider) (*collyrobots.Plugin, error)
-		hosts     string // the hosts for which Verify reports errors
+		hosts     string // the hosts that Verify reports errors about
 	}{
 		{"everything", func(*shopSpider) (*collyrobots.Plugin, error) { return nil, nil }, "img.shop.test shop.test"},
 		{"the collector that is no clone", func(s *shopSpider) (*collyrobots.Plugin, error) {
@@ -158,7 +158,7 @@ func TestVerifyFindsWhatTheOwnerForgets(t *testing.T) {
 	}
 }
 
-// faults is a test that records the hosts for which errors are reported.
+// faults is a test that records the hosts of the reported errors.
 type faults struct {
 	testing.TB
 	hosts map[string]bool

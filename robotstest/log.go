@@ -34,7 +34,7 @@ func (r Request) authority() dialect.Authority {
 // url returns the URL of the request.
 func (r Request) url() string { return r.authority().String() + r.URI }
 
-// A Log is a list of requests in the order in which they arrived.
+// A Log is a list of requests in the order of their arrival.
 type Log []Request
 
 // Log returns a copy of the requests that have reached a host, or of all requests if host is "".
@@ -44,7 +44,7 @@ func (w *Web) Log(host string) Log {
 	if host == "" {
 		return slices.Clone(w.log)
 	}
-	name, _ := hostName(host) // an invalid name yields "", for which there are no requests
+	name, _ := hostName(host) // an invalid name yields "", and no request has that name
 	var log Log
 	for _, r := range w.log {
 		if r.Host == name {

@@ -153,8 +153,8 @@ func (n *network) hand(ctx context.Context, far net.Conn, to address, port strin
 // isTLS reports whether a port uses https: 443 and every port that ends in 443, such as 8443.
 func isTLS(port string) bool { return strings.HasSuffix(port, "443") }
 
-// An address identifies a connection: the host to which it was opened, and the proxy that opened
-// it, or "".
+// An address identifies a connection: the host that it leads to, and the proxy that opened it, or
+// "".
 type address struct{ host, proxy string }
 
 func (address) Network() string  { return "robotstest" }
@@ -190,7 +190,7 @@ func (w *Web) tunnel(out http.ResponseWriter, r *http.Request, proxy address) {
 	w.network.hand(r.Context(), far, to, port) // closes far on failure
 }
 
-// A conn is a connection that reports the host to which it leads.
+// A conn is a connection that reports which host it leads to.
 type conn struct {
 	net.Conn
 	to address

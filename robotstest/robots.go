@@ -73,8 +73,8 @@ func (l *robotsLog) expect(url string, owner dialect.Authority) {
 	l.moved[url] = owner
 }
 
-// locationOf returns the target of a redirect, in the form in which it will be in the log. It
-// returns "" if there is none.
+// locationOf returns the target of a redirect, in the form of the URLs in the log. It returns "" if
+// there is none.
 func locationOf(r Request, c *capture) string {
 	base, err := url.Parse(r.url())
 	if err != nil {

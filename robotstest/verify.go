@@ -167,7 +167,7 @@ func (v *verifier) rules(r Request) (fault string) {
 
 // delay returns the required time between a request and the previous one to its host. A robots.txt
 // counts if the crawler knows it. A robots.txt that the crawler has not requested counts only for
-// pages of its own scheme, for which the crawler should have requested it.
+// pages of its own scheme, because the crawler should have requested it for them.
 func (v *verifier) delay(r Request) (delay time.Duration) {
 	for _, a := range []dialect.Authority{{Scheme: "http", Host: r.Host}, {Scheme: "https", Host: r.Host}} {
 		editions, known := v.editions(a, r.Time)
@@ -210,7 +210,7 @@ func (v *verifier) group(e edition, r Request) *dialect.Group {
 	return e.rules.Group(v.names(r)...)
 }
 
-// names returns the names by which the rules for a request are selected. There is at least one.
+// names returns the names that select the rules for a request. There is at least one.
 func (v *verifier) names(r Request) []string {
 	if len(v.tokens) > 0 {
 		return v.tokens

@@ -229,9 +229,9 @@ func (w *Web) answerOf(host, uri string) http.Handler {
 	return http.NotFoundHandler()
 }
 
-// serve logs a request and answers it. The host is the one to which the connection was opened; the
-// Host header is ignored. If the request line has an absolute URL, the host of the connection acts
-// as a proxy.
+// serve logs a request and answers it. The host is the one that the connection leads to; the Host
+// header is ignored. If the request line has an absolute URL, the host of the connection acts as a
+// proxy.
 func (w *Web) serve(out http.ResponseWriter, r *http.Request) {
 	to := r.Context().Value(http.LocalAddrContextKey).(address)
 	if r.Method == http.MethodConnect {

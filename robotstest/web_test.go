@@ -134,8 +134,8 @@ func isNotFound(err error) bool {
 	return errors.As(err, &dns) && dns.IsNotFound
 }
 
-// Every host acts as a proxy. The log contains the requests at the hosts to which they were
-// forwarded.
+// Every host acts as a proxy. The log contains the requests at the hosts that they were forwarded
+// to.
 func TestProxies(t *testing.T) {
 	sites := robotstest.Sites{"proxy.test": {"/": "itself"}, "a.test": {"/": "a"}, "b.test:8443": {"/": "b"}}
 	onBoth(t, sites, func(t *testing.T, web *robotstest.Web) {

@@ -62,10 +62,10 @@
 //
 // # Errors
 //
-// The [Severity] of an [*Error] says what is lost: nothing, a field, an entry or the file. A date
-// that cannot be parsed never loses the location beside it. If a document is cut short
-// or damaged, all complete entries are returned before the error. A location that is itself cut
-// short is not returned.
+// The [Severity] of an [*Error] says how much is lost: nothing, a field, an entry or the file. A
+// date that cannot be parsed never loses the location beside it. If a document is cut short or
+// damaged, all complete entries are returned before the error. A location that is itself cut short
+// is not returned.
 //
 // # Limits
 //

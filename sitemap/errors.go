@@ -58,8 +58,8 @@ var (
 	ErrVisited = errors.New("sitemap was already read in this walk")
 )
 
-// An Error is a fault of a sitemap. Its Severity says what is lost because of it. Reading continues
-// with the rest.
+// An Error is a fault of a sitemap. Its Severity says how much is lost because of it. Reading
+// continues with the rest.
 type Error struct {
 	Severity Severity
 	URL      string // URL of the sitemap, or "" if it is not known

@@ -55,7 +55,7 @@ func (w *window) tag() *tag {
 // is usually followed by the same tag as the last time. The cache predicts the next tag, so that
 // most tags only need to be compared and not parsed.
 type tagMemory struct {
-	known [32]knownTag // a hash table in which a collision replaces the older tag
+	known [32]knownTag // a hash table; a collision replaces the older tag
 	last  *knownTag    // the tag that was read last; nil at first
 }
 

@@ -77,7 +77,8 @@ func (s *site) walked(t *testing.T, w Walker, root string) (got, errs string) {
 	return strings.Join(locs, "\n"), strings.Join(faults, "\n")
 }
 
-// chain returns n indexes, each of which names the next, and a sitemap that the last one names.
+// chain returns n indexes and a sitemap. Each index names the next one, and the last index names
+// the sitemap.
 func chain(n int) map[string]string {
 	docs := map[string]string{}
 	for i := range n {

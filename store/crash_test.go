@@ -16,7 +16,7 @@ func TestDirKill(t *testing.T) {
 	storetest.Kill(t, 12, store.Dir)
 }
 
-// TestDirDamage checks that a file that differs from what was written is reported once and moved
+// TestDirDamage checks that a file that was changed after it was written is reported once and moved
 // aside, and that none of its content is returned.
 func TestDirDamage(t *testing.T) {
 	for name, damage := range map[string]func(raw []byte) []byte{

@@ -308,8 +308,8 @@ func TestDirNotWritable(t *testing.T) {
 	}
 }
 
-// notWritable returns a folder in which this user cannot create a file. Root can create files in
-// all folders except those of the kernel.
+// notWritable returns a folder where this user cannot create a file. Root can create files in all
+// folders except those of the kernel.
 func notWritable(t *testing.T) string {
 	t.Helper()
 	if os.Geteuid() == 0 {

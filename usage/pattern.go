@@ -12,7 +12,7 @@ type pattern string
 // newPattern returns the normal form of a pattern.
 func newPattern(s string) pattern { return pattern(normal(s)) }
 
-// Target returns the part of a URL to which patterns apply: its path and its query.
+// Target returns the part of a URL that patterns apply to: its path and its query.
 func Target(u *url.URL) string {
 	target := u.EscapedPath()
 	if target == "" {

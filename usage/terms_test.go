@@ -113,7 +113,7 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// TestOtherTerms checks what is no preference.
+// TestOtherTerms checks the parts of Terms that are not preferences.
 func TestOtherTerms(t *testing.T) {
 	terms := site{
 		robots: "License: https://a.test/1\nContent-Signal: use=full\nLicense: https://user:secret@b.test/2\nLicense: /relative\nLicense: https://a.test/1\nLicense: ftp://a.test/",

@@ -10,7 +10,7 @@ import (
 // A frontierState describes the pages in the URLStore of the option Frontier.
 type frontierState struct {
 	collyrobots.FrontierStats
-	Growth *float64 `json:"growth,omitempty"` // pages per minute by which Waiting grows; nil if it is not known yet
+	Growth *float64 `json:"growth,omitempty"` // growth of Waiting in pages per minute; nil if it is not known yet
 }
 
 // waiting returns the number of pages of a host that wait, in the process and in the URLStore.

@@ -107,7 +107,7 @@ func endingOf(e collyrobots.Event) collyrobots.Ending {
 	return ""
 }
 
-// A denial is a rule or another reason for which requests to a host were not sent.
+// A denial is a rule or another reason why requests to a host were not sent.
 type denial struct {
 	Host      string    `json:"host"`
 	RobotsURL string    `json:"robots_url,omitempty"`

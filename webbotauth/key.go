@@ -22,7 +22,7 @@ type Key struct {
 	NotAfter time.Time
 }
 
-// KeyID returns the thumbprint by which signatures name a public key: the base64url of the SHA-256
+// KeyID returns the thumbprint that names a public key in signatures: the base64url of the SHA-256
 // of its JSON Web Key (RFC 7638, section 3; RFC 8037, appendix A.3).
 func KeyID(key ed25519.PublicKey) string {
 	jwk := `{"crv":"Ed25519","kty":"OKP","x":"` + base64.RawURLEncoding.EncodeToString(key) + `"}`

@@ -134,8 +134,8 @@ func (s *Signer) SetKey(key ed25519.PrivateKey) error {
 	return nil
 }
 
-// KeyID returns the thumbprint of the key with which s signs now. It is empty if s is nil or was
-// not made by NewSigner.
+// KeyID returns the thumbprint of the key that s signs with now. It is empty if s is nil or was not
+// made by NewSigner.
 func (s *Signer) KeyID() string {
 	if s == nil || s.key.Load() == nil {
 		return ""

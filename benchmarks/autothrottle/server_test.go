@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A phase is a period in which each page takes the same time to compute.
+// A phase is a period with the same computing time for each page.
 type phase struct {
 	length  time.Duration
 	latency time.Duration

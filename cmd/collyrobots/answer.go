@@ -39,7 +39,7 @@ type reading struct {
 	Allowed bool         `json:"allowed"`
 	Reason  string       `json:"reason"`                // a collyrobots.Reason
 	Because string       `json:"because"`               // the reason in words
-	Line    int          `json:"line,omitempty"`        // the line of the deciding rule, or the line because of which the file is refused
+	Line    int          `json:"line,omitempty"`        // the line of the deciding rule, or the line that makes the dialect refuse the file
 	Group   string       `json:"group,omitempty"`       // as written in the file
 	Delay   term.Seconds `json:"crawl_delay,omitempty"` // the crawl delay of the group
 }
@@ -51,7 +51,7 @@ func (a *answer) add(r reading) {
 	a.Readings = append(a.Readings, r)
 }
 
-// setTerms sets what is known about the use of the page.
+// setTerms sets what the sources say about the use of the page.
 func (a *answer) setTerms(t usage.Terms) {
 	a.Usage = t.Preferences
 	a.Use = t.Use
@@ -112,7 +112,7 @@ func (a *answer) printTable(w io.Writer, q *question) {
 	t.Print(w, q.width)
 }
 
-// pageTexts returns what is known about the response of the page.
+// pageTexts returns texts about the response of the page.
 func (a *answer) pageTexts() (texts []string) {
 	if a.PageStatus != 0 {
 		texts = append(texts, fmt.Sprintf("page: status %d", a.PageStatus))
@@ -126,7 +126,7 @@ func (a *answer) pageTexts() (texts []string) {
 	return texts
 }
 
-// usageTexts returns what is known about the use of a page, such as "train-ai: disallowed, line 3".
+// usageTexts returns texts about the use of a page, such as "train-ai: disallowed, line 3".
 func (a *answer) usageTexts() (texts []string) {
 	for _, purpose := range []usage.Purpose{usage.Search, usage.AIUse, usage.TrainAI} {
 		s := a.Usage.Of(purpose)

@@ -241,8 +241,7 @@ func readingOf(d collyrobots.Decision, text []byte) reading {
 	return r
 }
 
-// refusal returns the first line because of which a dialect refuses the whole file, if there is
-// one.
+// refusal returns the first line that makes a dialect refuse the whole file, if there is one.
 func refusal(d dialect.Dialect, text []byte) (refused dialect.Issue, ok bool) {
 	for _, issue := range d.Lint(text) {
 		if issue.Problem == dialect.FileRefused {

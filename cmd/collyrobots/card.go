@@ -134,7 +134,7 @@ func contactsOf(list string) (contacts []string) {
 	return contacts
 }
 
-// printKey prints the ID of the key, by which signatures name it.
+// printKey prints the ID of the key in signatures.
 func (f *cardFlags) printKey(w io.Writer) error {
 	key, err := keyfile.Read(f.key)
 	if err != nil {

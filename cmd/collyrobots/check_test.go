@@ -458,7 +458,7 @@ func TestPassword(t *testing.T) {
 
 var refusedLine = regexp.MustCompile(`temoto refuses the file because of line 2`)
 
-// TestCheckRefused checks that the line is named because of which temoto refuses a file.
+// TestCheckRefused checks that the output names the line that makes temoto refuse a file.
 func TestCheckRefused(t *testing.T) {
 	status, out, _ := call(t, "", "check", "-dialect=temoto", "-robots", fileOf(t, "User-agent: *\nCrawl-delay: 5s\n"), "/x")
 	if status != 1 || !refusedLine.MatchString(out) {

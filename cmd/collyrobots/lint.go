@@ -73,7 +73,7 @@ func runLint(args []string, stdin io.Reader, stdout, stderr io.Writer) (status i
 // parse parses the arguments. If ok is false, the command must return the status.
 func (l *linter) parse(args []string, stdin io.Reader, stderr io.Writer) (status int, ok bool) {
 	flags := flag.NewFlagSet("lint", flag.ContinueOnError)
-	names := flags.String("dialect", term.List(lint.DefaultDialects()), "comma-separated `dialects` in which the file is read, or all")
+	names := flags.String("dialect", term.List(lint.DefaultDialects()), "comma-separated `dialects` to read the file in, or all")
 	ignore := flags.String("ignore", "", "comma-separated `ids` of findings that are not reported")
 	from := flags.String("from", "", "read more arguments from this `file`, one in a line; - is standard input")
 	flags.StringVar(&l.site, "site", "", "the `URL` of the site that files belong to")

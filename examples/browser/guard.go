@@ -225,7 +225,7 @@ func (g *guard) loaded(id network.RequestID) {
 	g.end(func(x *exchange) bool { return x.networkID == id })
 }
 
-// end ends the turns of the exchanges for which over returns true.
+// end ends the turns of the exchanges that over accepts.
 func (g *guard) end(over func(x *exchange) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

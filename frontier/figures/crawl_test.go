@@ -34,7 +34,8 @@ const (
 )
 
 // TestPageRatio compares the processor time of a page with the plugin and a Frontier to that of a
-// page with the plugin alone. The pages come from memory. Each has 20 links, two of which are new.
+// page with the plugin alone. The pages come from memory. Each has 20 links, and two of them are
+// new.
 func TestPageRatio(t *testing.T) {
 	pages := 500
 	if *rounds > 1 {

@@ -224,8 +224,8 @@ func (s *store) handOut(f func() error) error {
 	return s.Done(p)
 }
 
-// handOutAndAdd hands out pages, each of which has links to known pages and to one new page. The
-// number of pages that wait stays the same.
+// handOutAndAdd hands out pages. Each has links to known pages and to one new page. The number of
+// pages that wait stays the same.
 func handOutAndAdd(t task) (result, error) {
 	s, err := t.open()
 	if err != nil {

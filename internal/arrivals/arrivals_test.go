@@ -159,7 +159,7 @@ func TestVisitedFails(t *testing.T) {
 	}
 }
 
-// Every visit of a collector arrives under the hash by which it was accepted.
+// Every visit of a collector arrives under the hash that it was accepted under.
 func TestHashOf(t *testing.T) {
 	v := New(nil)
 	var s *Storage

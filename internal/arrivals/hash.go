@@ -11,7 +11,7 @@ import (
 	"github.com/gocolly/colly/v2"
 )
 
-// HashOf returns the number by which the storage of a collector knows a request. ok is false if the
+// HashOf returns the number of a request in the storage of a collector. ok is false if the
 // collector does not mark such a request as visited. HashOf does not read from the body.
 func HashOf(r *colly.Request) (hash uint64, ok bool) {
 	body, known := contents(r.Body)
@@ -21,8 +21,8 @@ func HashOf(r *colly.Request) (hash uint64, ok bool) {
 	return addTo(HashOfURL(r.URL.String()), body), true
 }
 
-// HashOfURL returns the number by which the storage of a collector knows a GET of a URL. Only Colly
-// itself knows how it normalizes URLs, so a collector computes the number.
+// HashOfURL returns the number of a GET of a URL in the storage of a collector. Only Colly itself
+// knows how it normalizes URLs, so a collector computes the number.
 func HashOfURL(u string) uint64 {
 	p := probes.Get().(*probe)
 	defer probes.Put(p)
@@ -58,8 +58,8 @@ func (p *probe) Cookies(*url.URL) string     { return "" }
 func (p *probe) SetCookies(*url.URL, string) {}
 
 // contents returns a reader of the same bytes as a request body, without changing the body. known
-// is false if the body is none of the types for which net/http sets GetBody, so that Colly cannot
-// read it twice either.
+// is false if net/http sets no GetBody for the type of the body, so that Colly cannot read it twice
+// either.
 func contents(body io.Reader) (copied io.Reader, known bool) {
 	switch b := body.(type) {
 	case *bytes.Buffer:

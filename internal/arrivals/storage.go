@@ -16,7 +16,7 @@ type Storage struct {
 	first atomic.Pointer[[]func()] // called before each visit is accepted
 
 	mu       sync.Mutex
-	exempt   map[uint64]int       // hashes for which IsVisited returns false once, by how often
+	exempt   map[uint64]int       // how often IsVisited returns false although the hash was visited, by hash
 	withheld map[uint64]*withheld // hashes of Withhold
 }
 

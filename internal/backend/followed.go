@@ -22,7 +22,7 @@ func followed(resp *http.Response, req *http.Request) []*http.Request {
 }
 
 // follow treats each redirect that the transport has followed as if the Seam had sent it now, with
-// a Trip of its own. So the redirect is judged, and its host counts it as a request, for which the
+// a Trip of its own. So the redirect is judged, and its host counts it as a request, so that the
 // next request to the host has to wait. t continues with the last Trip. follow returns the request
 // that led to resp.
 func (s *Seam) follow(t *transfer, req *http.Request, resp *http.Response, ctl Controller) (*http.Request, error) {

@@ -23,10 +23,10 @@ type guard struct {
 	guardedHeaders, guardedResponses, guardedScraped int
 }
 
-// Guard makes the collector skip its callbacks of OnResponseHeaders, OnResponse and OnScraped for
-// responses for which skip returns true, except those that are registered by AddOwn and AddLast. It
-// must be called before these. It returns an error that wraps ErrLayout if this version of Colly
-// keeps the callbacks elsewhere.
+// Guard makes the collector skip its callbacks of OnResponseHeaders, OnResponse and OnScraped if
+// skip returns true for the response. Callbacks that are registered by AddOwn and AddLast are not
+// skipped. Guard must be called before AddOwn and AddLast. It returns an error that wraps ErrLayout
+// if this version of Colly keeps the callbacks elsewhere.
 func (h *Handle) Guard(skip func(*colly.Response) bool) error {
 	var err error
 	g := &h.guard

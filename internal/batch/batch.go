@@ -1,6 +1,6 @@
-// Package batch decides about many URLs. It reads records, each of which has a robots.txt and URLs,
-// and writes one line of JSON for each decision, in the order of the records. It uses all
-// processors and a bounded amount of memory.
+// Package batch decides about many URLs. It reads records with a robots.txt and URLs, and writes
+// one line of JSON for each decision, in the order of the records. It uses all processors and a
+// bounded amount of memory.
 package batch
 
 import (

@@ -58,7 +58,7 @@ func decide(t *testing.T, input string, o Options) []line {
 		}
 	}
 	if summary.Errors != int64(faults) || summary.Decisions != int64(len(lines)-faults) {
-		t.Errorf("summary %+v, but %d lines of which %d are errors", summary, len(lines), faults)
+		t.Errorf("summary %+v, but %d lines with %d errors", summary, len(lines), faults)
 	}
 	return lines
 }
@@ -246,8 +246,8 @@ func (w *peakWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestMemory decides about a large input in which each record has another file, and a record has
-// much more output than input.
+// TestMemory decides about a large input. Each record has another file, and much more output than
+// input.
 func TestMemory(t *testing.T) {
 	urls := strings.Repeat(`"/a",`, 2_000) + `"/x"`
 	reader, writer := io.Pipe()

@@ -23,7 +23,7 @@ type Selection struct {
 	Pattern string // if set, only the cases whose ID matches it; see Match
 }
 
-// DialectsOf returns the dialects in which a case is run, given its ID and all of its dialects. The
+// DialectsOf returns the dialects that a case is run in, given its ID and all of its dialects. The
 // result is empty if the case is not selected.
 func (s Selection) DialectsOf(id string, dialects []string) []string {
 	switch {

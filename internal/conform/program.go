@@ -18,7 +18,7 @@ import (
 // conformance/README.md. Ask is a [Parser].
 type Program struct {
 	Args   []string      // the path of the program, and its arguments
-	Dir    string        // the folder in which it is run; if empty, the current one
+	Dir    string        // the folder where it is run; if empty, the current one
 	Stderr io.Writer     // receives its standard error
 	Limit  time.Duration // the program is killed after this time
 }

@@ -40,7 +40,7 @@ type job struct {
 	dialect     dialect.Dialect
 	tokens      []string // the product tokens of the crawler, the most specific first
 	agent       string   // the User-Agent header
-	depth       int      // the depth to which links are followed; start pages have depth 1; 0 means no limit
+	depth       int      // links are followed to this depth; start pages have depth 1; 0 means no limit
 	max         int      // the maximum number of pages on all sites together; 0 means no limit
 	maxPerHost  int      // the maximum number of pages of each host; 0 means no limit
 	stopRefused int      // a host that has refused so many pages in a row is stopped; 0 means that none is stopped

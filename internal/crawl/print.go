@@ -104,7 +104,7 @@ func (r *report) responses() string {
 	return "Responses: " + strings.Join(texts, ", ")
 }
 
-// interruption says what was left when the crawl was interrupted.
+// interruption says how many pages were left when the crawl was interrupted.
 func (r *report) interruption() string {
 	waiting := 0
 	for _, h := range r.left {

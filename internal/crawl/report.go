@@ -159,7 +159,7 @@ type ending struct {
 	StopRefused int               `json:"stop_refused,omitempty"`
 	Began       time.Time         `json:"began"`
 	Ended       time.Time         `json:"ended"`
-	Left        []leftHost        `json:"left,omitempty"` // what was waiting at the interruption, the most pages first
+	Left        []leftHost        `json:"left,omitempty"` // the pages that waited at the interruption, by host, the most pages first
 	Robots      []robotsFile      `json:"robots"`         // sorted by URL
 	Stats       collyrobots.Stats `json:"stats"`
 }

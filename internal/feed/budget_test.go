@@ -120,8 +120,8 @@ func TestSlowSitemaps(t *testing.T) {
 	})
 }
 
-// TestWaitingIsNotCharged checks that the time in which a file waits for its turn at the host is
-// not charged to the budget. All files of a site with a crawl delay of an hour are read.
+// TestWaitingIsNotCharged checks that the time when a file waits for its turn at the host is not
+// charged to the budget. All files of a site with a crawl delay of an hour are read.
 func TestWaitingIsNotCharged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := make(map[string]any)

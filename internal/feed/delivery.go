@@ -10,7 +10,7 @@ import (
 type delivery struct {
 	feed   *Feed
 	stop   *atomic.Bool   // is set if the result is Unfinished
-	share  *share         // the share from which the page holds a slot; nil if it holds none
+	share  *share         // the share whose slot the page holds; nil if it holds none
 	ticket *resume.Ticket // nil without Resume
 	state  atomic.Int32
 }

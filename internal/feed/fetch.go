@@ -65,8 +65,8 @@ func (f *fetcher) open(ctx context.Context, j job) (x *file) {
 }
 
 // checkpoints returns the checkpoints of the file of a job for names. If recall is true, they have
-// the records of an earlier run. Names for which the file was already read in this run have no
-// checkpoint.
+// the records of an earlier run. If the file was already read for a name in this run, that name has
+// no checkpoint.
 func (f *fetcher) checkpoints(ctx context.Context, j *job, names []string, recall bool) (cs resume.Checkpoints) {
 	for _, name := range names {
 		switch {
@@ -277,7 +277,7 @@ func (f *fetcher) receive(ctx context.Context, x *file, u *url.URL, a answer) er
 	return nil
 }
 
-// addTargetCheckpoints adds the checkpoints for the host to which the redirects of a root have led,
+// addTargetCheckpoints adds the checkpoints for the host that the redirects of a root have led to,
 // because the root may also list the pages of that host.
 func (f *fetcher) addTargetCheckpoints(ctx context.Context, x *file) {
 	s := newScope(x.scope.kind)

@@ -49,7 +49,7 @@ type file struct {
 	base     *url.URL           // the URL after redirects; nil before the final response
 	coding   string             // the Content-Encoding of the response, if it was not removed
 	body     *spool             // nil if there was an error
-	panicked any                // the value with which Get panicked
+	panicked any                // the value of a panic of Get
 	err      error              // why there is no body; the walk also stores why the rest of the file is lost
 
 	// These fields are set while the walk reads the file.

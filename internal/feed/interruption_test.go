@@ -50,7 +50,7 @@ type trial struct {
 	lives   int           // the number of runs so far
 
 	files map[string]any
-	sites []Site // in the order in which the crawl visits them
+	sites []Site // in the order of the visits
 	// pages has the kind of each page: "", "slow", "denied", "old", "dropped", "failing",
 	// "refused", "later"
 	pages map[string]string
@@ -393,7 +393,7 @@ func testFilesOfTwoSites(t *testing.T, sites ...string) {
 }
 
 // TestOtherSitesNameTheFileInTheNextRun checks that pages that were fed for one site are also done
-// for other sites that name the same file, for each host for which they speak.
+// for other sites that name the same file, for each host that they may list pages of.
 func TestOtherSitesNameTheFileInTheNextRun(t *testing.T) {
 	const file = "http://www.a.test/map.xml"
 	files, s := map[string]any{file: urlset("http://www.a.test/1", "http://a.test/2", "http://www.a.test/3", "http://b.test/4")}, store.Memory()
@@ -409,8 +409,8 @@ func TestOtherSitesNameTheFileInTheNextRun(t *testing.T) {
 	}
 }
 
-// TestResumeOfASitemapThatRedirects checks that the pages of the host to which the URL of a sitemap
-// redirects are also done in the next run.
+// TestResumeOfASitemapThatRedirects checks a sitemap that redirects to another host. The pages of
+// that host are also done in the next run.
 func TestResumeOfASitemapThatRedirects(t *testing.T) {
 	files, s := map[string]any{
 		"http://a.test/map.xml": "-> http://www.a.test/map.xml", "http://www.a.test/map.xml": urlset("http://www.a.test/1", "http://a.test/2"),

@@ -54,7 +54,7 @@ func (b *byAge) Pop() any {
 	return last
 }
 
-// compareAge orders pages in the order in which they are handed on.
+// compareAge compares pages by the order of their delivery.
 func compareAge(a, b *numbered) int {
 	return cmp.Or(cmp.Compare(a.at.Mark.Age, b.at.Mark.Age), cmp.Compare(a.number, b.number))
 }
@@ -120,7 +120,7 @@ func (x *numbered) drop() {
 	}
 }
 
-// sorted returns the pages that are kept, in the order in which they are handed on.
+// sorted returns the pages that are kept, in the order of their delivery.
 func (n *newest) sorted() []*numbered {
 	slices.SortFunc(n.pages, compareAge)
 	return n.pages

@@ -14,7 +14,7 @@ type Outcome uint8
 const (
 	Files          Outcome = 1 + iota // sitemaps and indexes that were opened
 	FilesFailed                       // requested files that were disallowed, missing, or not a sitemap
-	FilesCut                          // opened files of which the rest was lost, by a fault or a limit
+	FilesCut                          // opened files whose rest was lost, by a fault or a limit
 	FilesUnchanged                    // files skipped by Resume
 	Entries                           // page entries that were read
 	Resumed                           // entries skipped by Resume, because an earlier run has finished them
@@ -30,7 +30,7 @@ const (
 	numOutcomes
 )
 
-// keptExamples is how many URLs are kept for each outcome with which pages are dropped.
+// keptExamples is how many URLs are kept for each outcome that drops pages.
 const keptExamples = 3
 
 // outcomes counts the outcomes of a feed.

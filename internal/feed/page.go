@@ -124,7 +124,7 @@ func (w *walk) unwanted(x *file, p *page) Outcome {
 	return 0
 }
 
-// identify returns the hash by which the page loc, which is parsed in w.url, is recognized.
+// identify returns the hash that identifies the page loc. w.url is the parsed loc.
 func (w *walk) identify(loc string) uint64 {
 	if cleaned := w.crawl.Cleaned(&w.url); cleaned != &w.url {
 		loc = cleaned.String()

@@ -75,7 +75,7 @@ func (w *walk) entries(x *file) (whole, more bool) {
 	}
 }
 
-// limitMet returns the error for a file of which the rest is skipped because of a limit.
+// limitMet returns the error for a file whose rest is skipped because of a limit.
 func limitMet(url, limit string, max int64) error {
 	return &sitemap.Error{Severity: sitemap.SeverityFile, URL: url, Err: &sitemap.LimitError{Limit: limit, Max: max}}
 }

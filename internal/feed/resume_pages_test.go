@@ -344,7 +344,7 @@ func upTo(n int) func(func(int) bool) {
 }
 
 // TestNewestFirstAndAFileThatEndsEarly checks that with NewestFirst, an interrupted crawl loses no
-// page in a run in which the file ends early.
+// page in a run when the file ends early.
 func TestNewestFirstAndAFileThatEndsEarly(t *testing.T) {
 	const site = "http://a.test/"
 	var entries []string

@@ -16,8 +16,8 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// crawls crawls a site several times with the same store. It returns what was requested and what
-// was visited in each run. If change is not nil, it changes the world before each run.
+// crawls crawls a site several times with the same store. It returns the requests and the visits of
+// each run. If change is not nil, it changes the world before each run.
 func crawls(t *testing.T, w *world, o Options, n int, change func(run int, w *world, o *Options)) (asked, visited []string) {
 	t.Helper()
 	o.Resume = true

@@ -47,7 +47,7 @@ func (f *Feed) walk(w *walk, a assignment) {
 	w.run(f.files(a))
 }
 
-// files returns the files with which the walk of an assignment begins.
+// files returns the files that the walk of an assignment begins with.
 func (f *Feed) files(a assignment) []job {
 	if a.jobs != nil {
 		return a.jobs

@@ -91,7 +91,7 @@ func (s *share) change(f func()) {
 // isUsed reports whether the walk holds a slot or waits for one.
 func (s *share) isUsed() bool { return s.held > 0 || s.waits }
 
-// grant gives free slots to the walks that wait, in the order in which they came. It passes over
+// grant gives free slots to the walks that wait, in the order of their arrival. It passes over
 // walks that already hold their share. The caller must hold s.mu.
 func (s *Slots) grant() {
 	for i := 0; i < len(s.waiting) && s.held < s.most; {

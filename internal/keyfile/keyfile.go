@@ -1,4 +1,4 @@
-// Package keyfile reads the key with which a crawler signs its requests.
+// Package keyfile reads the key that signs the requests of a crawler.
 package keyfile
 
 import (

@@ -125,7 +125,7 @@ func confirm(t *testing.T, file string, dialects []dialect.Dialect, counts map[s
 // A witness has the verdicts of one dialect about many targets.
 type witness struct {
 	dialect dialect.Dialect
-	lines   []string // with what was removed
+	lines   []string // with the removed lines
 	agents  []string
 	targets []string
 	want    string

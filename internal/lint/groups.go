@@ -72,7 +72,7 @@ func linesOfRules(rules []dialect.Rule) []int {
 	return lines
 }
 
-// crawlers returns names of crawlers for which the file may have groups. Dialects cut the values of
+// crawlers returns names of crawlers that the file may have groups for. Dialects cut the values of
 // User-agent lines at different places, so each value may give several names. If asWritten is set,
 // names that are cut within a word are omitted.
 func (l *linter) crawlers(asWritten bool) (names []string) {

@@ -3,8 +3,8 @@
 //
 // Package dialect provides all facts: which lines a dialect ignores, which rules a group has, and
 // which rule decides about a URL. A rule is reported as useless only if removing it changes the
-// decision about no URL. Two dialects are reported as different only with a URL for which their
-// decisions differ. docs/lint.md lists the kinds of findings.
+// decision about no URL. Two dialects are reported as different only with a URL that they decide
+// differently. docs/lint.md lists the kinds of findings.
 package lint
 
 import (
@@ -26,7 +26,7 @@ type Finding struct {
 	Line     int               `json:"line,omitempty"` // from 1; 0 if the finding is about the whole file
 	Text     string            `json:"text"`
 	URL      string            `json:"url,omitempty"` // a URL that shows the effect
-	Dialects []dialect.Dialect `json:"dialects"`      // the dialects for which the finding is true
+	Dialects []dialect.Dialect `json:"dialects"`      // the dialects with this finding
 }
 
 // Options are the options of [Lint]. The zero value is ready to use.

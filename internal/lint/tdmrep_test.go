@@ -43,7 +43,7 @@ func TestTDMRep(t *testing.T) {
 	}
 }
 
-// rules returns a TDMRep file with these locations, of which the first one is reserved.
+// rules returns a TDMRep file with these locations. The first one is reserved.
 func rules(locations ...string) string {
 	var list []string
 	for i, location := range locations {

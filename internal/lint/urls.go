@@ -155,7 +155,7 @@ func (l *linter) searchers(r *reading) (groups []*group) {
 }
 
 // lintSitemaps finds sitemaps that the file disallows to crawlers that may request the start page.
-// If the URL of the file is not known, the finding names the site for which it is true.
+// If the URL of the file is not known, the finding names the site that it is true for.
 func (l *linter) lintSitemaps(r *reading) {
 	base, _ := dialect.AuthorityOf(l.site)
 	groups := l.searchers(r)

@@ -48,7 +48,7 @@ func isPrivate(addr netip.Addr) bool {
 	return false
 }
 
-// notPublic are the ranges for which netip.Addr has no method.
+// notPublic are the ranges that no method of netip.Addr checks.
 var notPublic = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),     // "this network" (RFC 791)
 	netip.MustParsePrefix("100.64.0.0/10"), // shared by the customers of a carrier (RFC 6598)

@@ -125,8 +125,8 @@ func (g *Guard) refuse(host string, address netip.Addr) {
 	g.refused[strings.Clone(host)] = refusal{address: address, until: time.Now().Add(refusalTime)}
 }
 
-// refusedAt returns the private address for which a host was refused, if that was not long ago, and
-// otherwise "".
+// refusedAt returns the private address of a host that was refused because of it a short time ago.
+// Otherwise it returns "".
 func (g *Guard) refusedAt(host string) (address string) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()

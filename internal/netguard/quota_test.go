@@ -11,7 +11,7 @@ import (
 
 var errQuota = errors.New("too many")
 
-// newTestQuota returns a Quota for hosts of which the last two labels are the domain.
+// newTestQuota returns a Quota that takes the last two labels of a host for its domain.
 func newTestQuota() *Quota {
 	return NewQuota(func(host string) string {
 		labels := strings.Split(host, ".")

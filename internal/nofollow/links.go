@@ -1,5 +1,5 @@
-// Package nofollow knows which links of a page must not be followed, and which requests follow a
-// link of which page.
+// Package nofollow knows which links of a page must not be followed, and for each request the page
+// whose link it follows.
 package nofollow
 
 import (

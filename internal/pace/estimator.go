@@ -29,7 +29,7 @@ import (
 // value gives in the worst case.
 type estimator struct {
 	base     float64 // requests per second directly after the complaint; 0 means no limit
-	goal     float64 // requests per second up to which the rate grows at the usual speed
+	goal     float64 // the rate grows at the usual speed up to this number of requests per second
 	accepted float64 // requests per second that the host once accepted; 0 if unknown
 	proven   instant // when the host first accepted a request after the complaint; 0 if it has not yet
 	first    instant // when the first request after the complaint started
@@ -90,9 +90,8 @@ const (
 	// processes with the same host from moving in step. The simulation runs with both of its
 	// extremes. Without it, 88 % of the rate is used.
 	jitter = 0.04
-	// sure is the number of requests from which the accepted rate counts as known. With 2, only 56
-	// % of the rate is used at 50 requests per second. With 8, 12 % of the requests are refused at
-	// 0.5.
+	// The accepted rate counts as known from sure requests on. With 2, only 56 % of the rate is
+	// used at 50 requests per second. With 8, 12 % of the requests are refused at 0.5.
 	sure = 4
 )
 
@@ -177,7 +176,7 @@ func (e *estimator) complain(c complaint, least float64) {
 	e.probe()
 }
 
-// probe starts a new incident, in which one request goes before any other.
+// probe starts a new incident. One request goes before any other.
 func (e *estimator) probe() {
 	e.proven = 0
 	e.starts = 0
@@ -195,8 +194,9 @@ func (e *estimator) probing() bool { return e.incident > 0 && e.proven == 0 }
 // preceded the failure, the host had no saved allowance when they began, so high is less than
 // failed.
 //
-// The next rate is a mean in which low has twice the weight of high. With the same weight, a server
-// that answers plain 503 refuses 72 instead of 65 of 615 requests (TestRateIsFoundByPlain503).
+// The next rate is a weighted mean: low has twice the weight of high. With the same weight, a
+// server that answers plain 503 refuses 72 instead of 65 of 615 requests
+// (TestRateIsFoundByPlain503).
 func (e *estimator) learn(failed, n, seconds, random float64) {
 	low := e.accepted / 2 // the host may accept less now than before
 	high := failed

@@ -149,8 +149,8 @@ func TestLeastRate(t *testing.T) {
 	}
 }
 
-// TestRateGrowsByEvidence checks that the growth of a rate is counted in seconds for which a
-// request was started.
+// TestRateGrowsByEvidence checks that the growth of a rate is counted in seconds with a start of a
+// request.
 func TestRateGrowsByEvidence(t *testing.T) {
 	g := estimator{base: 0.95, goal: 1, proven: at(0), incident: 1}
 	for _, test := range []struct {

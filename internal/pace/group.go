@@ -17,7 +17,7 @@ import (
 // The locks are taken in this order: that of a member, that of the registry of groups, that of a
 // group.
 
-// A Group says with which other hosts a host shares its pace.
+// A Group names the group of a host. The hosts with the same Name share one pace.
 type Group struct {
 	// Name is the name of the group. If it is empty, the host is paced alone.
 	Name string
@@ -41,7 +41,7 @@ type member struct {
 
 	crawlDelays []*crawlDelay // those of the host; also guarded by its own lock if it is alone
 
-	// The following fields count what has happened while the host belonged to a group.
+	// The following fields count events while the host belonged to a group.
 	requests  atomic.Int64
 	throttled atomic.Int64
 	waited    atomic.Int64 // a time.Duration
@@ -207,8 +207,8 @@ func (h *Host) accept(o *Host) {
 	p.group.members++
 }
 
-// and returns the hours of a group in which one host has the hours x and another has o. x and o may
-// be nil.
+// and returns the hours of a group if one host has the hours x and another has o. x and o may be
+// nil.
 func (x *scheduled) and(o *scheduled) *scheduled {
 	switch {
 	case x == nil:

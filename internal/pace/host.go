@@ -59,8 +59,8 @@ type Stats struct {
 	// Requests is the number of requests that started, except those that were NotSent. It includes
 	// pages, redirects, robots.txt and sitemaps.
 	Requests int
-	// Throttled is the number of incidents in which the host asked for fewer requests. All 429 and
-	// 503 responses of one incident count once.
+	// Throttled is the number of incidents when the host asked for fewer requests. All 429 and 503
+	// responses of one incident count once.
 	Throttled int
 	Pages     int // passed to Count
 	Denied    int // passed to Count
@@ -79,7 +79,7 @@ type Stats struct {
 	NextStart time.Time
 	// Delay is the delay in force: the largest of BackOff, MinDelay, the delay that follows from
 	// ResponseTime, and CrawlDelay and the delays of schedules limited to MaxDelay. For a host that
-	// gets only requests to which other sites have led, it is at least one second, with the cause
+	// gets only requests that other sites have led to, it is at least one second, with the cause
 	// MinDelay.
 	Delay time.Duration
 	Cause Cause // the cause of NextStart, or of Delay if NextStart is zero
@@ -117,8 +117,8 @@ func (s *Stats) add(o Stats) {
 	s.GapOverDelay = smaller(s.GapOverDelay, o.GapOverDelay)
 }
 
-// minLease is the shortest time for which an admitted ticket that has not started is kept. It
-// applies where the delay is shorter.
+// An admitted ticket that has not started is kept for at least minLease, even if the delay is
+// shorter.
 const minLease = 100 * time.Millisecond
 
 // Name returns the name that At was called with.
@@ -248,7 +248,7 @@ func (h *Host) Start(ctx context.Context, t *Ticket, direct bool) error {
 	return h.startOrWait(ctx, t, direct)
 }
 
-// StartLed is like [Host.StartIf] for a request to which another site has led, for example by a
+// StartLed is like [Host.StartIf] for a request that another site has led to, for example by a
 // redirect. As long as a host gets no other requests, these start at least one second apart.
 func (h *Host) StartLed(ctx context.Context, t *Ticket, wanted func() error) error {
 	t.wanted = wanted
@@ -263,7 +263,7 @@ func (h *Host) StartLed(ctx context.Context, t *Ticket, wanted func() error) err
 	return h.startOrWait(ctx, t, true)
 }
 
-// visit records a request to which no other site has led. The caller must hold the lock.
+// visit records a request that no other site has led to. The caller must hold the lock.
 func (h *Host) visit() {
 	h.visited = true
 	if h.led {

@@ -836,8 +836,8 @@ func TestLongestCrawlDelay(t *testing.T) {
 	}
 }
 
-// TestStartLed sends requests to which other sites have led before, while and after the crawl
-// itself visits a host.
+// TestStartLed sends requests that other sites have led to before, while and after the crawl itself
+// visits a host.
 func TestStartLed(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rules Rules
@@ -875,8 +875,8 @@ func TestStartLed(t *testing.T) {
 	}
 }
 
-// TestVisitEndsTheWaitOfStartLed lets the crawl visit a host while a request to which another site
-// has led waits.
+// TestVisitEndsTheWaitOfStartLed lets the crawl visit a host while a request that another site has
+// led to waits.
 func TestVisitEndsTheWaitOfStartLed(t *testing.T) {
 	underRules(t, Rules{}, func(t *testing.T, w *world) {
 		var all sync.WaitGroup

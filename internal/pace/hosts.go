@@ -90,8 +90,7 @@ var errClosed = errors.New("the hosts are closed")
 
 // New creates an empty registry. rules returns the settings of a host. It is called once for each
 // host, when the host is first used, and must not return nil. The registry uses the clock of the
-// caller of New: in a test with synctest, New must be called in the bubble in which the hosts are
-// used.
+// caller of New: in a test with synctest, New must be called in the bubble that uses the hosts.
 func New(rules func(host string) *Rules) *Hosts {
 	h := &Hosts{
 		rules:  rules,

@@ -42,8 +42,8 @@ type limiter struct {
 	requests int
 	paced    *paced      // nil if only rules have ever slowed the host down
 	slow     atomic.Bool // paced is not nil, or rules slow the host down; read without the lock
-	visited  bool        // the host got a request to which no other site has led
-	led      bool        // the host has got only requests to which other sites have led
+	visited  bool        // the host got a request that no other site has led to
+	led      bool        // the host has got only requests that other sites have led to
 	gone     bool        // the Host is forgotten, or a group keeps its pace; here, because it costs no memory here
 }
 
@@ -129,7 +129,7 @@ func (l *limiter) floor(now instant) time.Duration {
 // isScheduled reports whether the host has, or has had, a schedule.
 func (l *limiter) isScheduled() bool { return l.paced != nil && l.paced.scheduled }
 
-// ledDelay is the shortest delay for a host that gets only requests to which other sites have led.
+// ledDelay is the shortest delay for a host that gets only requests that other sites have led to.
 const ledDelay = time.Second
 
 // least returns the delay that is in force even if the host requests none.
@@ -195,8 +195,8 @@ func (l *limiter) ready(now instant, t *Ticket) (wait time.Duration, ok bool) {
 	return wait, wait == 0
 }
 
-// due returns the time for which the request of t may not start from now on, regardless of the
-// requests in flight. t may be nil.
+// due returns how long the request of t has to wait from now on, regardless of the requests in
+// flight. t may be nil.
 func (l *limiter) due(now instant, t *Ticket) time.Duration {
 	if l.rules.Free {
 		return 0

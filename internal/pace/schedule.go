@@ -12,7 +12,7 @@ type Schedule interface {
 	At(t time.Time) Slot
 }
 
-// A Slot is a period in which a Schedule does not change.
+// A Slot is a period without a change of a Schedule.
 type Slot struct {
 	Delay     time.Duration // the delay between two starts, or 0
 	DelayLine int           // the line of robots.txt that requests the delay

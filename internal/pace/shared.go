@@ -37,7 +37,7 @@ func (h *Host) shared() bool { return h.hosts.pacer != nil && !h.rules.Free }
 
 // sharing is the state of a host's use of the Pacer.
 type sharing struct {
-	asking  *Ticket                 // the ticket for which the Pacer is asked now, or nil
+	asking  *Ticket                 // the ticket that the Pacer is asked for now, or nil
 	cancel  context.CancelCauseFunc // cancels that call
 	freed   []*held                 // leases that unlock has to give back
 	freeing int                     // how many leases that keep others out are being given back or are in freed
@@ -56,7 +56,7 @@ type held struct {
 	timer  *time.Timer // gives the lease back, see lapseAfter; may be nil
 }
 
-// alone is the shortest delay with which StartIf asks the Pacer. Only one process is to send such a
+// StartIf asks the Pacer only if the delay is at least alone. Only one process is to send such a
 // request, and with a delay of 0 the Pacer may let several processes use the host at once. The
 // crawl delay of the host may not be known yet.
 const alone = time.Millisecond
@@ -70,8 +70,8 @@ func (h *Host) StartIf(ctx context.Context, t *Ticket, wanted func() error) erro
 	return h.Start(ctx, t, true)
 }
 
-// Deadline returns the time by which the request of t must have ended and its response been read.
-// If there is no limit, it returns the zero time.
+// Deadline returns the deadline of the request of t: before that time, it must have ended, and its
+// response must have been read. If there is no limit, it returns the zero time.
 func (t *Ticket) Deadline() time.Time {
 	if lease, _ := t.lent(); lease != nil {
 		return lease.Deadline()
@@ -221,7 +221,7 @@ func (h *Host) asksFor(t *Ticket) bool {
 
 // yield gives up the lease of t, because t has to wait. If a ticket in Start needs a lease and the
 // Pacer is not being asked for one for it, that ticket takes the lease over. Otherwise the lease is
-// given back; a ticket for which the Pacer is being asked can get its lease only from the Pacer. A
+// given back; a ticket that the Pacer is being asked for can get its lease only from the Pacer. A
 // lease that was passed on to t (see Pass) stays with t.
 func (h *Host) yield(t *Ticket) {
 	if t.held == nil || t.held.passed {

@@ -81,7 +81,7 @@ func (d *desk) want(t *testing.T, granted int, released ...string) {
 	}
 }
 
-// TestRelease checks with which arguments a lease is released, depending on how its ticket ends.
+// TestRelease checks the arguments of the release of a lease, which depend on how its ticket ends.
 func TestRelease(t *testing.T) {
 	ctx := context.Background()
 	enter := func(t *testing.T, h *Host, ticket *Ticket) {
@@ -366,7 +366,7 @@ func TestRandomLeases(t *testing.T) {
 }
 
 // TestLeaseIsNotLentToATicketThatAsks checks a ticket that holds a lease after StartNow and then
-// waits behind a ticket for which the Pacer is being asked. The lease must be released: the other
+// waits behind a ticket that the Pacer is being asked for. The lease must be released: the other
 // ticket can get its lease only from the Pacer.
 func TestLeaseIsNotLentToATicketThatAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

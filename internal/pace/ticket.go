@@ -240,7 +240,7 @@ func (t *Ticket) sleep(ctx context.Context, hosts *Hosts, d time.Duration) error
 	return nil
 }
 
-// A list is a ring of tickets in the order in which they came. A ticket is in at most one list.
+// A list is a ring of tickets in the order of their arrival. A ticket is in at most one list.
 type list struct{ front *Ticket }
 
 func (l *list) push(t *Ticket) {

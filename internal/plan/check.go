@@ -178,8 +178,7 @@ func (c *checker) read(ctx context.Context, u *url.URL, h *host) {
 	}
 }
 
-// rule describes the rule that decided, or the line because of which a dialect refuses the whole
-// file.
+// rule describes the rule that decided, or the line that makes a dialect refuse the whole file.
 func rule(d collyrobots.Decision, text []byte) string {
 	switch {
 	case d.Rule.Line > 0:

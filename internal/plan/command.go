@@ -39,7 +39,7 @@ type job struct {
 	since     time.Time     // only pages that have changed since then are crawled; if zero, all are
 	max       int           // the maximum number of pages per host; 0 means all
 	minDelay  time.Duration // the minimum delay between two requests to one host
-	hours     *window       // the hours of the day in which the crawl sends requests; nil means all
+	hours     *window       // the hours of the day when the crawl sends requests; nil means all
 	paceBy    collyrobots.Grouping
 	parallel  int           // the number of hosts that are checked in parallel
 	look      time.Duration // the time limit for the check of a host

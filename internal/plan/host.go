@@ -33,12 +33,12 @@ type host struct {
 	Delay term.Seconds `json:"delay"`           // between two requests to the host or its group
 	Asked bool         `json:"asked"`           // the delay comes from robots.txt
 	Line  int          `json:"line,omitempty"`  // the line of robots.txt with the delay
-	Time  term.Seconds `json:"time"`            // the time for all pages, with the hours in which the crawl is closed
+	Time  term.Seconds `json:"time"`            // the time for all pages, with the hours when the crawl is closed
 
 	allowed int           // the number of pages that robots.txt allows
 	shares  string        // how the host shares its pace; "" if it is alone
 	slowest string        // the host of the group that asks for the delay; "" if it is this one
-	busy    time.Duration // Time without the hours in which the crawl is closed
+	busy    time.Duration // Time without the hours when the crawl is closed
 }
 
 // A reading is the result of reading the host's robots.txt in one dialect.
@@ -106,7 +106,7 @@ func (h *host) setTime(j *job) {
 	h.Time = term.Seconds(j.lasts(h.busy))
 }
 
-// lasts returns how long work takes in the hours in which the crawl sends requests.
+// lasts returns how long work takes if it is done only in the hours when the crawl sends requests.
 func (j *job) lasts(work time.Duration) time.Duration { return j.hours.lasts(j.began, work) }
 
 // isCounted reports whether the number of pages is known, perhaps in part.

@@ -71,7 +71,7 @@ func (j *job) timeOf(h *host, pages, most int) time.Duration {
 func longestFirst(a, b *host) int { return cmp.Compare(b.Time, a.Time) }
 
 // scheduleOf returns the schedule of hosts if timeOf returns the time for a host, without the hours
-// in which the crawl is closed.
+// when the crawl is closed.
 func (j *job) scheduleOf(what string, hosts []*host, timeOf func(*host) time.Duration) schedule {
 	s := schedule{What: what}
 	var times []time.Duration // for each host without a group, and for each group
@@ -96,7 +96,7 @@ func (j *job) scheduleOf(what string, hosts []*host, timeOf func(*host) time.Dur
 	return s
 }
 
-// widths returns the numbers of hosts in parallel for which a schedule has totals. The last one is
+// widths returns the numbers of hosts in parallel that a schedule has totals for. The last one is
 // the number of all hosts.
 func widths(hosts int) (widths []int) {
 	for _, n := range []int{1, 2, 5, 10, 20} {

@@ -173,7 +173,7 @@ var original1994 = func() accessTable {
 }()
 
 // yandex follows Yandex's webmaster help, "Using robots.txt": a file that does not meet the
-// requirements, one of which is that the server answers with 200 OK, restricts nothing, and a
+// requirements restricts nothing (one of them is that the server answers with 200 OK), and a
 // redirect to the file of another site is followed. The page does not say what holds without an
 // answer or how many redirects are followed, so these are as in RFC 9309.
 var yandex = func() accessTable {

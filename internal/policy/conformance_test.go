@@ -192,7 +192,7 @@ func (c clause) timeline(t *testing.T, d dialect.Dialect) {
 	}
 }
 
-// notFor checks that the rules do not apply to the authority to which a redirect led.
+// notFor checks that the rules do not apply to the authority that a redirect led to.
 func (c clause) notFor(t *testing.T, crawl *crawler) {
 	crawl.site.says(reply(404, ""))
 	p, err := crawl.ask(context.Background(), authority(c.Expect.NotFor+"/x"))

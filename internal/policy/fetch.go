@@ -39,9 +39,9 @@ type Fetch struct {
 	Header http.Header
 
 	// AsPage returns the header of a request for a URL with the credentials, such as the cookies,
-	// of the page for which robots.txt is fetched. It replaces Header if the site refuses a request
-	// without them. It is never used for another host to which a redirect leads. AsPage returns nil
-	// if there are no credentials. It may be nil.
+	// of the page that robots.txt is fetched for. It replaces Header if the site refuses a request
+	// without them. It is never used for the target of a redirect to another host. AsPage returns
+	// nil if there are no credentials. It may be nil.
 	AsPage func(u *url.URL) http.Header
 }
 

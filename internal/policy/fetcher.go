@@ -177,8 +177,8 @@ func (f *fetcher) request(at *url.URL, redirects int) (o outcome, next *url.URL)
 }
 
 // noHeaders returns the error of a request that has no response because of err. If the time limit
-// of the client was used up, the error contains the words of net/http, for which some programs
-// search.
+// of the client was used up, the error contains the words of net/http, because some programs search
+// for them.
 func (f *fetcher) noHeaders(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) && f.limit() == f.Limit {
 		return fmt.Errorf("%w (Client.Timeout exceeded while awaiting headers)", err)

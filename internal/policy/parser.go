@@ -43,7 +43,8 @@ func (f *parsedFile) crawlDelay() (delay time.Duration, line int) {
 	return delay, f.group.DelayLine()
 }
 
-// A sum identifies a text: half of its SHA-256, for which another text cannot be found.
+// A sum identifies a text. It is half of its SHA-256, and a second text with the same half cannot
+// be found.
 type sum [sha256.Size / 2]byte
 
 func sumOf(text []byte) (s sum) {

@@ -22,7 +22,7 @@ func VirtualHost(at dialect.Authority, name string) (dialect.Authority, error) {
 // IsVirtual reports whether an authority is the result of [VirtualHost] for another name.
 func IsVirtual(a dialect.Authority) bool { return strings.Contains(a.Host, "@") }
 
-// Server returns the host from which an authority's robots.txt is requested, and the name in the
+// Server returns the host that gets the request for an authority's robots.txt, and the name in the
 // Host header of the request. The name is "" if it is the host's own.
 func Server(a dialect.Authority) (host, name string) {
 	if name, host, ok := strings.Cut(a.Host, "@"); ok {

@@ -40,7 +40,7 @@ func Text(text string) string {
 	return b.String()
 }
 
-// whole is like [Text] for a text that is one URL, in which blanks and quotation marks do not end it.
+// whole is like [Text] for a text that is one URL. Blanks and quotation marks do not end it.
 func whole(raw string) string {
 	i := strings.Index(raw, "://")
 	if i < 0 {

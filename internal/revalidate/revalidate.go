@@ -33,8 +33,8 @@ type Record struct {
 
 const recordVersion = 1
 
-// Life is the time for which a record is kept after it was written. RenewAfter is the age at which
-// a record that is still valid is written again.
+// Life is how long a record is kept after it was written. RenewAfter is the age at which a record
+// that is still valid is written again.
 const (
 	Life       = 90 * 24 * time.Hour
 	RenewAfter = Life / 2

@@ -1,6 +1,6 @@
 // Package robotsfile keeps the text of the robots.txt files that the plugins of a program read.
 // Programs need it for facts that a Decision does not have: the line with the crawl delay, and the
-// line because of which a dialect refuses the file.
+// line that makes a dialect refuse the file.
 package robotsfile
 
 import (
@@ -20,7 +20,7 @@ type Files struct {
 
 	mu     sync.Mutex
 	texts  map[string][]byte // by the URL of the robots.txt
-	owners map[string]string // the URL of the robots.txt, by the URL to which it redirects
+	owners map[string]string // the URL of the robots.txt, by the target of its redirect
 }
 
 // New returns a transport that sends its requests through next.

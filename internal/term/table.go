@@ -19,7 +19,7 @@ type Table struct {
 type Column struct {
 	Head  string
 	Right bool // the cells are aligned to the right
-	Least int  // the width to which cells may be cut, or half of that if nothing else helps; if 0, they are not cut
+	Least int  // cells may be cut to this width, or to half of it if nothing else helps; if 0, they are not cut
 	Spare bool // the column may be left out
 
 	Paint func(cell string) string // colors a cell; if nil, cells are not colored

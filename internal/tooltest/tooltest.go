@@ -1,7 +1,6 @@
-// Package tooltest tests programs in the way in which users run them: the command collyrobots and
-// the programs in examples/. It builds the program in the current directory once and runs it in a
-// separate process or in a terminal. A proxy on this machine answers the requests of the program
-// for a few sites.
+// Package tooltest tests programs as users run them: the command collyrobots and the programs in
+// examples/. It builds the program in the current directory once and runs it in a separate process
+// or in a terminal. A proxy on this machine answers the requests of the program for a few sites.
 package tooltest
 
 import (

@@ -89,8 +89,8 @@ func (c *Collector) add(f *figures.Figure) {
 	}
 }
 
-// nameOf returns the name of a metric according to the conventions of Prometheus. It is also the
-// name to which the OpenTelemetry name is translated.
+// nameOf returns the name of a metric according to the conventions of Prometheus. The OpenTelemetry
+// name is translated to the same name.
 func nameOf(f *figures.Figure) string {
 	name := strings.ReplaceAll(f.Name, ".", "_")
 	name += map[string]string{"s": "_seconds", "By": "_bytes", "1": "_ratio"}[f.Unit]

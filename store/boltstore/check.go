@@ -14,7 +14,7 @@ import (
 )
 
 // bbolt uses the page numbers and lengths in a file without a check. In a damaged file, these can
-// form a cycle in which bbolt recurses until the stack overflows, or they can make it allocate
+// form a cycle, so that bbolt recurses until the stack overflows, or they can make it allocate
 // until memory is exhausted. This file checks the structure of a bbolt file before bbolt opens it.
 //
 // A file is a sequence of pages of equal size. Numbers are in the byte order of the machine.
@@ -104,7 +104,7 @@ func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errDamaged, fmt.Sprintf(format, args...))
 }
 
-// A meta is the content of a meta page, from which all other pages are found.
+// A meta is the content of a meta page. All other pages are found from there.
 type meta struct {
 	pageSize int64
 	root     uint64 // the page of the root bucket

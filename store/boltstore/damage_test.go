@@ -35,8 +35,8 @@ type sample struct {
 	records map[string]string
 }
 
-// newSample writes n records, some of which are longer than a page. It then replaces and deletes
-// some of them, so that the file has free pages.
+// newSample writes n records. Some are longer than a page. It then replaces and deletes some of
+// them, so that the file has free pages.
 func newSample(t *testing.T, n int) sample {
 	t.Helper()
 	path := newPath(t)
@@ -123,10 +123,10 @@ func (s sample) use(t *testing.T, path string) (opened bool) {
 	return true
 }
 
-// TestFlippedBits opens files in which one bit or a few bytes have been changed. Open, Get and
-// Update must return, must not allocate more than a multiple of the size of the file, and must
-// never return a wrong value. Without the check, a cycle of pages in such a file made bbolt
-// allocate without limit or overflow the stack, which ends the process.
+// TestFlippedBits opens files after it has changed one bit or a few bytes. Open, Get and Update
+// must return, must not allocate more than a multiple of the size of the file, and must never
+// return a wrong value. Without the check, a cycle of pages in such a file made bbolt allocate
+// without limit or overflow the stack, which ends the process.
 func TestFlippedBits(t *testing.T) {
 	for _, n := range []int{3, 40, 400} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -213,8 +213,7 @@ func flip(raw []byte, random *rand.Rand) string {
 	}
 }
 
-// TestCycle checks files with a branch page in which the number of one child page is that of the
-// branch page itself.
+// TestCycle checks files with a branch page that has itself as a child page.
 func TestCycle(t *testing.T) {
 	page := os.Getpagesize()
 	s := newSample(t, 400)

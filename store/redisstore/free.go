@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// freeHosts are the hosts for which Redis has just answered that no process has a delay. For a
-// short time, a few requests to such a host need no exchange with Redis.
+// freeHosts are the hosts without a delay in any process, according to a recent answer of Redis.
+// For a short time, a few requests to such a host need no exchange with Redis.
 //
 // This does not make a gap shorter than a delay. Redis records the time until which requests that
 // rely on its answer may be sent. No request with a delay starts before one delay after that time.
@@ -43,7 +43,7 @@ func (f *freeHosts) find(host string) *lease {
 	return &lease{store: h.lease.store, host: host, token: h.lease.token, before: h.lease.before}
 }
 
-// add remembers the answer with which Redis has granted l. It also looks at two other hosts and
+// add remembers the answer of Redis that has granted l. It also looks at two other hosts and
 // removes those whose answer is no longer fresh. Go iterates over a map in no fixed order, so the
 // number of old answers stays small.
 func (f *freeHosts) add(l *lease) {

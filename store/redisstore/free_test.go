@@ -22,7 +22,7 @@ const (
 const perAnswer = 64
 
 // TestAnswersAreReused checks that starts at a host without a delay take one round trip for each
-// perAnswer starts, or for each time for which an answer is fresh. After this process has learned
+// perAnswer starts, or one for each time that an answer stays fresh. After this process has learned
 // of a delay, Acquire asks again.
 func TestAnswersAreReused(t *testing.T) {
 	t.Parallel()

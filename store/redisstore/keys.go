@@ -41,7 +41,7 @@ func (k keys) host(name string) (state, epoch, aside string) {
 // it.
 func (k keys) sending(name string) string { return k.in(bucket(name), "sending:"+name) }
 
-// record returns the key of a record and the key to which damaged data is moved.
+// record returns the key of a record, and the key that damaged data is moved to.
 func (k keys) record(key string) (record, aside string) {
 	n := bucket(key)
 	return k.in(n, "record:"+key), k.in(n, "damaged:record:"+key)

@@ -20,8 +20,8 @@ type lease struct {
 	released atomic.Bool
 }
 
-// Deadline returns the time by which the request must have ended. It returns the zero time if no
-// delay is in force.
+// Deadline returns the deadline of the request: before that time, it must have ended. It returns
+// the zero time if no delay is in force.
 func (l *lease) Deadline() time.Time {
 	if !l.held {
 		return time.Time{}

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// A log records what is logged.
+// A log records the messages of a logger.
 type log struct {
 	mu   sync.Mutex
 	text strings.Builder

@@ -106,7 +106,7 @@ func importable(dir string) ([]string, error) {
 	}), nil
 }
 
-// sorted returns the modules in an order in which their tags can be pushed.
+// sorted returns the modules in an order that their tags can be pushed in.
 func sorted(modules []*mod) []*mod {
 	var order []*mod
 	for len(order) < len(modules) {

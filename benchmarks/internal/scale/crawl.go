@@ -27,7 +27,7 @@ type process struct {
 	start time.Time // the start of the crawl, by the clock of hosts
 	free  int       // slots without a request
 	due   line      // visits whose next request may start, as far as the process knows
-	rest  []share   // the shares for which there is no visit
+	rest  []share   // the shares without a visit
 	begun []*visit
 	dead  bool
 }

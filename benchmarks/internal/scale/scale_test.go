@@ -46,7 +46,7 @@ var ways = []way{
 	{name: "SharedPace and ShardByHost", workers: 100, shared: true, split: true},
 }
 
-// A cell is a crawl of one web in one way, of which a part is simulated.
+// A cell is a crawl of one web in one way. A part of the crawl is simulated.
 type cell struct {
 	way
 	hosts   int
@@ -239,7 +239,7 @@ func TestScaleLost(t *testing.T) {
 		}
 		all.add(l.name, l.later, len(l.Silent), q(0.5), q(0.99), q(1), l.Again, l.Short)
 	}
-	t.Logf("%d hosts, %d processes, one of which is lost after %v\n%s", web.Hosts, 10, at, all)
+	t.Logf("%d hosts, %d processes, one is lost after %v\n%s", web.Hosts, 10, at, all)
 }
 
 // A loss is a crawl that loses a process.

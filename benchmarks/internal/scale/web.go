@@ -17,7 +17,7 @@
 //
 // The hosts of the simulated web have the crawl delays of real robots.txt files, and numbers of
 // pages with a heavy tail. A process has at most a thousand requests in flight. Its frontier knows
-// which hosts are due, and visits them in the order in which they became due. If no host is due, it
+// which hosts are due, and visits them in the order of their due times. If no host is due, it
 // visits a new one.
 package scale
 

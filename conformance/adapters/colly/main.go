@@ -24,7 +24,7 @@ func main() {
 		c := colly.NewCollector(colly.UserAgent(q.Agent))
 		c.IgnoreRobotsTxt = false
 		for _, u := range q.Fetch {
-			c.Visit(u) // the log of the server says what was requested
+			c.Visit(u) // the log of the server has the requests
 		}
 		fmt.Println("{}")
 	}

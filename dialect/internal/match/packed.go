@@ -49,7 +49,7 @@ func (l *List) record(i uint32) record {
 	}
 }
 
-// text returns the text of a rule, with which targets are compared.
+// text returns the text of a rule, which targets are compared with.
 func (l *List) text(r record) string { return l.data[r.at : r.at+r.size] }
 
 // head returns the bytes that a target must begin with if the rule matches. This is the text up to

@@ -30,7 +30,7 @@ type shard struct {
 // New returns an empty set that stores roughly limit hashes at most.
 func New(limit int) *Set { return &Set{limit: limit} }
 
-// Limit returns the limit with which the set was made.
+// Limit returns the limit that was passed to New.
 func (s *Set) Limit() int { return s.limit }
 
 // IsFull reports whether a hash was not stored because of the limit.

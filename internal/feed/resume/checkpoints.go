@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Checkpoints are the Checkpoints of one file, one for each name for which the file is read. There
+// Checkpoints are the Checkpoints of one file, one for each name that the file is read for. There
 // can be several names because a sitemap may list the pages of several hosts. Each name has its own
 // Checkpoint because the next run may read the file for another site, and then only for some of the
 // names. If there are no Checkpoints, nothing is recorded.

@@ -6,8 +6,8 @@
 // which knows the pages of that file by their [Mark]. If several files list a page, its Ticket has
 // several places ([Place]), and the page becomes done in all of these files at the same time.
 //
-// A record is the part of a Checkpoint that is stored. It says up to which mark the pages of the
-// file need not be examined again, and which of the pages before that mark are not done. These were
+// A record is the part of a Checkpoint that is stored. It has a mark. The pages of the file before
+// the mark need not be examined again, except those that the record lists as not done. These were
 // in flight when the record was written, have failed, or were left for a later run.
 //
 // A Journal writes the records after every few pages. After a crash, the next run therefore fetches

@@ -12,10 +12,10 @@ import (
 //
 // Left has the pages that were in flight or have failed, and those that were denied, dropped or
 // refused. A run of consecutive pages takes about two bytes, so the record of a site that denies
-// everything is small. The worst case is a file in which every second page is left: a file of
-// 50,000 pages then has 25,000 runs, which take 50 KB. Only a longer file can have more than
-// mostRuns runs. Then Next stays at the first run that does not fit, and the next run fetches the
-// pages that follow again.
+// everything is small. In the worst case, every second page of a file is left: a file of 50,000
+// pages then has 25,000 runs, which take 50 KB. Only a longer file can have more than mostRuns
+// runs. Then Next stays at the first run that does not fit, and the next run fetches the pages that
+// follow again.
 type record struct {
 	Version      int
 	ETag         string `json:",omitempty"` // validators of the response
@@ -73,9 +73,9 @@ func (r *record) fit() {
 	}
 }
 
-// A Mark is the position of a page in the order in which the pages of a file are handed on. The
-// order is by number, or, with NewestFirst, by age and then by number. Without NewestFirst, Age is
-// 0. No page comes before the zero Mark.
+// A Mark is the position of a page of a file in the order of delivery. That order is by number, or,
+// with NewestFirst, by age and then by number. Without NewestFirst, Age is 0. No page comes before
+// the zero Mark.
 type Mark struct {
 	Age int64 `json:",omitempty"`
 	Pos int

@@ -53,8 +53,8 @@ var (
 	durationBuckets = []float64{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60}
 )
 
-// Hear calls put for each counter to which an event adds a value, and for each histogram that
-// observes a value.
+// Hear calls put for each counter that an event increases, and for each histogram that observes a
+// value.
 func Hear(e collyrobots.Event, put func(f *Figure, value float64, labels Labels)) {
 	switch e.Kind {
 	case collyrobots.EventStarted:

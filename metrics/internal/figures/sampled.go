@@ -181,7 +181,7 @@ type Sample struct {
 	collyrobots.Stats     // without Hosts
 	Known             int // the number of hosts
 	Waiting           int // the number of hosts with waiting pages
-	Slowed            int // the number of hosts for which the crawl is slowed down
+	Slowed            int // the number of hosts that the crawl slows down for
 	Stopped           int // the number of hosts that StopRefused has stopped
 }
 
@@ -196,7 +196,7 @@ type Sampler struct {
 	until time.Time
 }
 
-// share is the ratio of the time for which a sample is used to the time that it took to read.
+// share is the ratio of two times: how long a sample is used, and how long it took to read it.
 const share = 50
 
 // NewSampler returns a Sampler of p, which may be nil or closed.

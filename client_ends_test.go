@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -22,14 +23,16 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// stages are sites on which a request of a client is in one stage after 25 seconds.
-var stages = map[string]struct {
+// A stage is a site where a request of a client is in one stage after 25 seconds.
+type stage struct {
 	site robotstest.Site
 	path string
 	dial bool // the second dial hangs
 	body bool // the headers are there
 	wire bool // the request is on the wire
-}{
+}
+
+var stages = map[string]stage{
 	"robots.txt":  {site: robotstest.Site{"/robots.txt": hang}, path: "/1"},
 	"the host":    {site: robotstest.Pages(3, "User-agent: *\nCrawl-delay: 60\n"), path: "/1"},
 	"a redirect":  {site: robotstest.Site{"/robots.txt": "User-agent: *\nCrawl-delay: 20\n", "/1": robotstest.Redirect("/2"), "/2": robotstest.Redirect("/3"), "/3": 200}, path: "/1"},
@@ -52,6 +55,18 @@ func halfOfPage(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, "half")
 	w.(http.Flusher).Flush()
 	hang(w, r)
+}
+
+// get requests the page of a stage and returns the error of the request or of reading its body.
+func (s stage) get(ctx context.Context, t *testing.T, client *http.Client) error {
+	resp, err := client.Do(request(t, "http://a.test"+s.path).WithContext(ctx))
+	if !s.body {
+		return err
+	}
+	must(t, err)
+	defer resp.Body.Close()
+	_, err = io.ReadAll(resp.Body)
+	return err
 }
 
 // newStage returns a client on the site of a stage.
@@ -96,12 +111,7 @@ func TestContextOfClientEndsEachStage(t *testing.T) {
 					ctx, cancel := end(t.Context())
 					defer cancel()
 					began := time.Now()
-					resp, err := client.Do(request(t, "http://a.test"+test.path).WithContext(ctx))
-					if test.body {
-						must(t, err)
-						_, err = io.ReadAll(resp.Body)
-						resp.Body.Close()
-					}
+					err := test.get(ctx, t, client)
 					want := cause
 					if kind == "deadline" {
 						want = context.DeadlineExceeded
@@ -124,12 +134,7 @@ func TestTimeoutOfClientEndsEachStage(t *testing.T) {
 				_, client := newStage(t, web, name)
 				client.Timeout = 25 * time.Second
 				began := time.Now()
-				resp, err := client.Do(request(t, "http://a.test"+test.path))
-				if test.body {
-					must(t, err)
-					_, err = io.ReadAll(resp.Body)
-					resp.Body.Close()
-				}
+				err := test.get(t.Context(), t, client)
 				if took := time.Since(began); took != 25*time.Second || !isTimeoutOfClient(err) {
 					t.Errorf("after %v: %v of type %T", took, err, err)
 				}
@@ -155,12 +160,7 @@ func TestCloseEndsEachStageBeforeTheWire(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				began := time.Now()
-				resp, err := client.Do(request(t, "http://a.test"+test.path).WithContext(ctx))
-				if test.body {
-					must(t, err)
-					_, err = io.ReadAll(resp.Body)
-					resp.Body.Close()
-				}
+				err := test.get(ctx, t, client)
 				want := collyrobots.ErrClosed
 				length := 25 * time.Second
 				if test.wire {
@@ -183,22 +183,15 @@ func TestCloseEndsEachStageBeforeTheWire(t *testing.T) {
 // the same result as without the plugin, and that the next request keeps the delay.
 func TestBrokenTransportOfClient(t *testing.T) {
 	refused := errors.New("refused")
-	for name, rt := range map[string]roundTripper{
-		"panic":   func(*http.Request) (*http.Response, error) { panic("broken") },
-		"nothing": func(*http.Request) (*http.Response, error) { return nil, nil },
-		"no body": func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: 200}, nil },
-		"length only": func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 200, ContentLength: 5}, nil
-		},
-		"both": func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 200}, io.ErrUnexpectedEOF
-		},
+	transports := map[string]roundTripper{
 		"fails": func(*http.Request) (*http.Response, error) { return nil, refused },
 		"hangs": func(req *http.Request) (*http.Response, error) {
 			<-req.Context().Done()
 			return nil, req.Context().Err()
 		},
-	} {
+	}
+	maps.Copy(transports, brokenTransports)
+	for name, rt := range transports {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nCrawl-delay: 5\n")}, func(t *testing.T, web *robotstest.Web) {
 				whole := web.Transport()

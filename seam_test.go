@@ -307,26 +307,28 @@ func TestReplacedTransport(t *testing.T) {
 	}
 }
 
+// brokenTransports panic, or break the contract of http.RoundTripper.
+var brokenTransports = map[string]roundTripper{
+	"panic":   func(*http.Request) (*http.Response, error) { panic("broken") },
+	"nothing": func(*http.Request) (*http.Response, error) { return nil, nil },
+	"no body": func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: 200}, nil },
+	"length only": func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 200, ContentLength: 5}, nil
+	},
+	"both": func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 200}, io.ErrUnexpectedEOF
+	},
+}
+
 // TestBrokenTransport checks that the result is the same as without the plugin if the transport
 // panics or returns an incomplete response, and that the host can be requested again after its
 // delay.
 func TestBrokenTransport(t *testing.T) {
-	broken := map[string]roundTripper{
-		"panic":   func(*http.Request) (*http.Response, error) { panic("broken") },
-		"nothing": func(*http.Request) (*http.Response, error) { return nil, nil },
-		"no body": func(*http.Request) (*http.Response, error) { return &http.Response{StatusCode: 200}, nil },
-		"length only": func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 200, ContentLength: 5}, nil
-		},
-		"both": func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 200}, io.ErrUnexpectedEOF
-		},
-	}
 	visit := func(c *colly.Collector, url string) (panicked any, err error) {
 		defer func() { panicked = recover() }()
 		return nil, c.Visit(url)
 	}
-	for name, rt := range broken {
+	for name, rt := range brokenTransports {
 		for _, which := range []string{"/1", "/target"} {
 			t.Run(name+" "+which, func(t *testing.T) {
 				inBubble(t, robotstest.Sites{"a.test": {
@@ -371,10 +373,8 @@ func TestBrokenTransport(t *testing.T) {
 func TestBrokenTransportForRobotsTxt(t *testing.T) { forEachClient(t, testBrokenTransportForRobotsTxt) }
 
 func testBrokenTransportForRobotsTxt(t *testing.T, start starter) {
-	for name, rt := range map[string]roundTripper{
-		"panic":   func(*http.Request) (*http.Response, error) { panic("broken") },
-		"nothing": func(*http.Request) (*http.Response, error) { return nil, nil },
-	} {
+	for _, name := range []string{"panic", "nothing"} {
+		rt := brokenTransports[name]
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(2, "User-agent: *\nCrawl-delay: 5")}, func(t *testing.T, web *robotstest.Web) {
 				c := start(t, web, nil)

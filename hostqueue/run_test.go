@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"regexp"
 	"runtime"
@@ -80,6 +81,17 @@ func wantRequests(t testing.TB, web *robotstest.Web, host string, want ...string
 	}
 }
 
+// manySites returns sites with some pages each, and the URLs of their start pages.
+func manySites(hosts, pages int) (sites robotstest.Sites, starts []string) {
+	sites = make(robotstest.Sites)
+	for n := range hosts {
+		host := fmt.Sprintf("host%d.test", n)
+		sites[host] = robotstest.Pages(pages, "")
+		starts = append(starts, "http://"+host+"/")
+	}
+	return sites, starts
+}
+
 // TestCrawl crawls a few hosts with two processes, and checks that each page is requested once and
 // each delay is kept.
 func TestCrawl(t *testing.T) {
@@ -129,13 +141,7 @@ func TestNofollow(t *testing.T) {
 func TestShare(t *testing.T) {
 	_, client := newMini(t)
 	const hosts, delay = 40, 50 * time.Millisecond
-	sites := make(robotstest.Sites)
-	var starts []string
-	for n := range hosts {
-		host := fmt.Sprintf("host%d.test", n)
-		sites[host] = robotstest.Pages(400, "")
-		starts = append(starts, "http://"+host+"/")
-	}
+	sites, starts := manySites(hosts, 400)
 	web := robotstest.New(t, sites)
 	var mu sync.Mutex
 	last := make(map[string]int) // the process that has fetched the last page of a host
@@ -478,12 +484,9 @@ func TestSlowHosts(t *testing.T) {
 		}},
 		"down.test": {"/robots.txt": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
 	}
-	starts := []string{"http://busy.test/1", "http://busy.test/2", "http://down.test/"}
-	for n := range 20 {
-		host := fmt.Sprintf("host%d.test", n)
-		sites[host] = robotstest.Pages(5, "")
-		starts = append(starts, "http://"+host+"/")
-	}
+	others, starts := manySites(20, 5)
+	maps.Copy(sites, others)
+	starts = append([]string{"http://busy.test/1", "http://busy.test/2", "http://down.test/"}, starts...)
 	web := robotstest.New(t, sites)
 	q := mustOpen(t, client, "test", Hosts(4))
 	s := newSpider(t, web, q, collyrobots.ForHosts("slow.test", collyrobots.IgnoreRobotsWithPermission(), collyrobots.MinDelay(time.Hour)))
@@ -565,13 +568,7 @@ func TestUnsent(t *testing.T) {
 // TestStop checks that Run gives back its hosts and pages when its context ends.
 func TestStop(t *testing.T) {
 	_, client := newMini(t)
-	sites := make(robotstest.Sites)
-	var starts []string
-	for n := range 10 {
-		host := fmt.Sprintf("host%d.test", n)
-		sites[host] = robotstest.Pages(30, "")
-		starts = append(starts, "http://"+host+"/")
-	}
+	sites, starts := manySites(10, 30)
 	web := robotstest.New(t, sites)
 	q := mustOpen(t, client, "test")
 	if err := q.Add(t.Context(), starts...); err != nil {
@@ -668,13 +665,7 @@ func TestRedisKilled(t *testing.T) {
 			t.Parallel()
 			server := newServer(t, test.args...)
 			client := server.client(t)
-			sites := make(robotstest.Sites)
-			var starts []string
-			for n := range hosts {
-				host := fmt.Sprintf("host%d.test", n)
-				sites[host] = robotstest.Pages(pages, "")
-				starts = append(starts, "http://"+host+"/")
-			}
+			sites, starts := manySites(hosts, pages)
 			web := robotstest.New(t, sites)
 			q := mustOpen(t, client, "test", Logger(discard), Lease(time.Second))
 			s := newSpider(t, web, q, collyrobots.MinDelay(50*time.Millisecond))
@@ -723,13 +714,7 @@ func TestRedisKilled(t *testing.T) {
 func TestMemory(t *testing.T) {
 	_, client := newMini(t)
 	const hosts, pages = 40, 500
-	sites := make(robotstest.Sites)
-	var starts []string
-	for n := range hosts {
-		host := fmt.Sprintf("host%d.test", n)
-		sites[host] = robotstest.Pages(pages, "")
-		starts = append(starts, "http://"+host+"/")
-	}
+	sites, starts := manySites(hosts, pages)
 	web := robotstest.New(t, sites)
 	q := mustOpen(t, client, "test", Hosts(10))
 	if err := q.Add(t.Context(), starts...); err != nil {

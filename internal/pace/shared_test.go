@@ -264,6 +264,20 @@ func TestStartGetsTheLeaseThatAPageAskedFor(t *testing.T) {
 	})
 }
 
+// endWhileAsking ends a ticket in Enter while d is asked for its lease.
+func endWhileAsking(t *testing.T, d *desk) {
+	t.Helper()
+	_, h := sharedHost(d, Rules{})
+	var ticket Ticket
+	done := make(chan error)
+	go func() { done <- h.Enter(t.Context(), &ticket) }()
+	synctest.Wait()
+	ticket.End()
+	if err := <-done; err != ErrEnded {
+		t.Error(err)
+	}
+}
+
 // TestEndCancelsAcquire checks that the end of a ticket cancels the call of the Pacer for it.
 func TestEndCancelsAcquire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -272,15 +286,7 @@ func TestEndCancelsAcquire(t *testing.T) {
 			<-ctx.Done()
 			return nil, context.Cause(ctx)
 		}
-		_, h := sharedHost(d, Rules{})
-		var ticket Ticket
-		done := make(chan error)
-		go func() { done <- h.Enter(t.Context(), &ticket) }()
-		synctest.Wait()
-		ticket.End()
-		if err := <-done; err != ErrEnded {
-			t.Error(err)
-		}
+		endWhileAsking(t, d)
 	})
 }
 
@@ -292,15 +298,7 @@ func TestLateLease(t *testing.T) {
 			time.Sleep(time.Second) // ignores the context
 			return d.leaseFor(time.Minute), nil
 		}
-		_, h := sharedHost(d, Rules{})
-		var ticket Ticket
-		done := make(chan error)
-		go func() { done <- h.Enter(t.Context(), &ticket) }()
-		synctest.Wait()
-		ticket.End()
-		if err := <-done; err != ErrEnded {
-			t.Error(err)
-		}
+		endWhileAsking(t, d)
 		d.want(t, 1, "false 0s")
 	})
 }

@@ -142,9 +142,9 @@ func (j *judge) recall(t target, f fetcher) (verdict, error) {
 // errNotKnown is the error of recall for a site whose robots.txt is not known.
 var errNotKnown = errors.New("robots.txt is not known")
 
-// begin sets what is known of v, the verdict on t, before its policy is found. It returns the
-// authority of that policy. If robots.txt is ignored, v is complete and has a policy. v is undefined
-// if there is an error.
+// begin sets the fields of v, the verdict on t, that do not depend on its policy. It returns the
+// authority of that policy. If robots.txt is ignored, v is complete and has a policy. v is
+// undefined if there is an error.
 func (j *judge) begin(v *verdict, now time.Time, t target, f fetcher) (dialect.Authority, error) {
 	a, err := dialect.AuthorityOf(t.url)
 	if err != nil {

@@ -42,7 +42,7 @@ func newReport(config *config) *report {
 	return r
 }
 
-// Bits of pace.Host.Mark that say what was logged about a host. Bits 6 and 7 belong to
+// Bits of pace.Host.Mark for messages that were logged about a host. Bits 6 and 7 belong to
 // internal/netguard, and those from leftByBudget on to ended.go.
 const (
 	loggedDenial = 1 << iota

@@ -49,7 +49,7 @@ type Stats struct {
 	RobotsTags RobotsTagStats `json:"robots_tags"`
 	// Signatures counts the signed requests. It is nil without SignRequests and SignWhenAsked.
 	Signatures *SignatureStats `json:"signatures,omitempty"`
-	// Sitemaps counts what was read in sitemaps.
+	// Sitemaps has the counts of sitemaps and of the pages that they list.
 	Sitemaps FeedStats `json:"sitemaps"`
 	// Frontier has the counts of the URLStore of the option Frontier. It is nil without the option.
 	Frontier *FrontierStats `json:"frontier,omitempty"`

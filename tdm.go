@@ -291,8 +291,8 @@ func bodyOfTDM(resp *http.Response) ([]byte, error) {
 	return body, nil
 }
 
-// discardTDM closes the body of a response. It reads what is left of a short one, so that the first
-// page of the site can use the same connection.
+// discardTDM closes the body of a response. It reads a short one to its end, so that the first page
+// of the site can use the same connection.
 func discardTDM(resp *http.Response) {
 	io.CopyN(io.Discard, resp.Body, maxRedirectBody)
 	resp.Body.Close()

@@ -68,8 +68,8 @@ type outPage struct {
 // for its owner only. Pages that were out when an earlier process ended wait again.
 //
 // If options are not valid, the error joins an [*OptionError] for each fault. Otherwise an error is
-// a [*FolderError]. Open never removes a folder or a page. If files are damaged, Open logs what is
-// lost and continues with the records that it can read. The damaged files remain in the folder.
+// a [*FolderError]. Open never removes a folder or a page. If files are damaged, Open logs the loss
+// and continues with the records that it can read. The damaged files remain in the folder.
 func Open(dir string, opts ...Option) (*Frontier, error) {
 	s, err := configure(opts)
 	if err != nil {

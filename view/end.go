@@ -8,8 +8,8 @@ import (
 	"github.com/collyrobots/collyrobots"
 )
 
-// ending says when and why the crawl has ended, and what was left, as ended in view.js. It returns
-// "" if the crawl has not ended.
+// ending says when and why the crawl has ended, and how many pages were left, as ended in view.js.
+// It returns "" if the crawl has not ended.
 func ending(d pageData) string {
 	st := d.state
 	if !st.Closed {

@@ -49,8 +49,8 @@ type reportData struct {
 // WriteReport writes a report of the crawl as one HTML file, which needs no other files, no scripts
 // and no network. It has the sums, the responses, the denials by rule, the sitemaps, and the 200
 // hosts with the most pages. Call it after Close of the plugin, so that it also says when the crawl
-// ended, why, and what was left. Before that it says that the crawl is running. The error is that of
-// w.
+// ended, why, and how many pages were left. Before that it says that the crawl is running. The
+// error is that of w.
 func (h *Page) WriteReport(w io.Writer) error {
 	var body bytes.Buffer
 	st := h.stateFor(question{sort: "done", n: reportHosts}, &cursor{})

@@ -90,7 +90,11 @@ func (v *verdict) preferences(u *url.URL) usage.Preferences {
 	if !v.rule.Allowed && v.reason != ReasonUsage {
 		return usage.Preferences{}
 	}
-	p := v.sources().Terms(u).Preferences
+	s := v.sources()
+	if s.Robots == nil && s.TDMFile == nil {
+		return usage.Preferences{}
+	}
+	p := s.Terms(u).Preferences
 	p.Search.Hash = ""
 	p.AIUse.Hash = ""
 	p.TrainAI.Hash = ""

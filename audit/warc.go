@@ -48,15 +48,13 @@ func ExportWARC(w io.Writer, dirs ...string) error {
 		return errors.New("audit: no folder to export")
 	}
 	x := warcExport{out: bufio.NewWriter(w)}
-	for _, dir := range dirs {
-		err := x.log(dir)
-		if err != nil {
-			return fmt.Errorf("audit: cannot export %s: %w", dir, err)
-		}
+	err := x.logs(dirs)
+	flushed := x.out.Flush() // the records before an error are whole
+	if err == nil && flushed != nil {
+		err = fmt.Errorf("audit: cannot write the WARC: %w", flushed)
 	}
-	err := x.out.Flush()
 	if err != nil {
-		return fmt.Errorf("audit: cannot write the WARC: %w", err)
+		return err
 	}
 	return x.damage()
 }
@@ -113,6 +111,17 @@ func (x *warcExport) damage() error {
 		err = fmt.Errorf("%w\n%d more faults", err, x.more)
 	}
 	return err
+}
+
+// logs writes the records of all logs.
+func (x *warcExport) logs(dirs []string) error {
+	for _, dir := range dirs {
+		err := x.log(dir)
+		if err != nil {
+			return fmt.Errorf("audit: cannot export %s: %w", dir, err)
+		}
+	}
+	return nil
 }
 
 // log writes the records of a log. The error says that it cannot be read at all, or that x.out

@@ -349,7 +349,7 @@ func TestExportWARCKilled(t *testing.T) {
 		}
 		whole := bytes.Count(text[:size], []byte(`,"v":1}`))
 		records, _ := exportWARC(t, killed)
-		if entries := len(only(records, "metadata")); entries != max(whole, 1) {
+		if entries := len(only(records, "metadata")); entries != max(whole, 1) || !provesWARC(records) { // the checkpoint covers one
 			t.Errorf("%d bytes: %d metadata records, want %d", size, entries, whole)
 		}
 	}
@@ -380,6 +380,38 @@ func TestExportWARCProcesses(t *testing.T) {
 	records, together := exportWARC(t, dirs...)
 	if infos, _, _, _ := count(records); infos != 3 || !bytes.Equal(together, alone) {
 		t.Errorf("%d warcinfo; %d bytes together, and %d alone", infos, len(together), len(alone))
+	}
+}
+
+// TestExportWARCKill exports the log of a process that was killed with SIGKILL, and again after the next
+// process has continued it.
+func TestExportWARCKill(t *testing.T) {
+	site := newAccessLog(t)
+	order := spiderOrder{Dir: t.TempDir(), Site: site.URL}
+	spider := order.mustStart(t, io.Discard)
+	waitUntil(t, func() bool {
+		_, err := os.Stat(filepath.Join(order.Dir, "tile/entries/002"))
+		return err == nil
+	})
+	if err := spider.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	spider.Wait()
+	killed, _ := exportWARC(t, order.Dir)
+	order.Run = 1
+	order.Pages = 10
+	if err := order.mustStart(t, io.Discard).Wait(); err != nil {
+		t.Fatal(err)
+	}
+	continued, _ := exportWARC(t, order.Dir)
+	if !provesWARC(killed) || !provesWARC(continued) {
+		t.Error("the entries do not have the root of the checkpoint")
+	}
+	same := func(a, b warcRecord) bool {
+		return a.fields["WARC-Record-ID"] == b.fields["WARC-Record-ID"] && bytes.Equal(a.block, b.block)
+	}
+	if len(killed) < 3*256 || len(continued) <= len(killed) || !slices.EqualFunc(killed[1:], continued[1:len(killed)], same) {
+		t.Errorf("%d records, and %d after the next process", len(killed), len(continued))
 	}
 }
 
@@ -466,6 +498,12 @@ func TestExportWARCNothing(t *testing.T) {
 	}
 	dir := t.TempDir()
 	forge(t, dir, events(t)...)
+	var b bytes.Buffer
+	err := audit.ExportWARC(&b, dir, t.TempDir())
+	records, also := readWARC(b.Bytes())
+	if err == nil || also != nil || len(only(records, "metadata")) != lenEntries(t, dir) {
+		t.Errorf("a log and a folder without one: %v, %v, %d records", err, also, len(records))
+	}
 	if err := os.RemoveAll(filepath.Join(dir, "tile")); err != nil {
 		t.Fatal(err)
 	}

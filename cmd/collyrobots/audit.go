@@ -256,7 +256,7 @@ func exportWARC(dirs []string, host string, stdout, stderr io.Writer) (status in
 		return statusFailed, errors.New("-host cannot be used with -format warc")
 	}
 	if term.Width(stdout) > 0 {
-		return statusFailed, errors.New("a WARC file has any bytes that a site has sent: write it to a file, as in > crawl.warc")
+		return statusFailed, errors.New("a WARC file has the bytes that sites have sent, which are not for a terminal; write it to a file, as in > crawl.warc")
 	}
 	err = audit.ExportWARC(stdout, dirs...)
 	if errors.Is(err, audit.ErrDamaged) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit"
 	"github.com/collyrobots/collyrobots/audit/witness"
+	"github.com/collyrobots/collyrobots/internal/tooltest"
 	"github.com/collyrobots/collyrobots/internal/witnesstest"
 )
 
@@ -191,6 +193,15 @@ func TestAuditExportWARC(t *testing.T) {
 	lines := strings.Split(errs, "\n")
 	if status != statusNegative || !strings.HasPrefix(out, "WARC/1.1\r\n") || len(lines) != 3 || !strings.HasPrefix(lines[1], "collyrobots audit export: audit: ") {
 		t.Errorf("a damaged log: status %d, errors %q, output\n%s", status, errs, out)
+	}
+}
+
+// TestAuditExportWARCTerminal checks that the bytes of sites are not written to a terminal.
+func TestAuditExportWARCTerminal(t *testing.T) {
+	dir := auditLog(t, time.Second)
+	screen := tooltest.NewTerminal(t).Run(exec.Command(program(t), "audit", "export", "-format", "warc", dir), 120, 40)
+	if !strings.HasPrefix(screen, "collyrobots audit export: a WARC file has") || strings.Contains(screen, "WARC/1.1") {
+		t.Errorf("the terminal shows\n%s", screen)
 	}
 }
 

@@ -167,7 +167,7 @@ func (w *witness) ask(ctx context.Context, log tiles.Reader, c checkpoint) (note
 		return note.Signature{}, err
 	}
 	size, known := parseSize(response)
-	if status != statusConflict || !known || size == w.cosigned {
+	if status != statusConflict || !known {
 		return w.answer(c, w.cosigned, status, response)
 	}
 	if size > c.tree.N {
@@ -232,6 +232,6 @@ func (k *witnessKey) find(c checkpoint, lines []byte) (note.Signature, error) {
 // parseSize returns the size in the body of a conflict: a decimal number and a newline.
 func parseSize(body []byte) (size int64, ok bool) {
 	text, ok := strings.CutSuffix(string(body), "\n")
-	size, err := strconv.ParseInt(text, 10, 64)
-	return size, ok && err == nil && size >= 0 && strconv.FormatInt(size, 10) == text
+	n, err := strconv.ParseUint(text, 10, 63)
+	return int64(n), ok && err == nil
 }

@@ -1,6 +1,7 @@
 package witness_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/mod/sumdb/note"
@@ -334,6 +336,7 @@ func TestRotatedKey(t *testing.T) {
 	}
 	w.extend(302, 400)
 	w.wantCosigned(400)
+	wantFaults(t, w.verify(audit.Verifier{Witnesses: []string{w.witness.Key()}, Checkpoints: [][]byte{earlier}}))
 	wantFaults(t, w.verify(audit.Verifier{Witnesses: []string{oldKey}}), "has not cosigned the last checkpoint")
 	r := w.verify(audit.Verifier{Witnesses: []string{oldKey, w.witness.Key(), oldKey}, Checkpoints: [][]byte{earlier}})
 	wantFaults(t, r)
@@ -366,41 +369,59 @@ func TestForgedCosignature(t *testing.T) {
 	w.wantCosigned(400)
 }
 
-// TestClocks checks that times of entries and of cosignatures are compared.
+// TestClocks checks that times of entries and of cosignatures are compared. An entry may be a minute
+// newer.
 func TestClocks(t *testing.T) {
+	behind := func(d time.Duration) func() time.Time { return func() time.Time { return time.Now().Add(-d) } }
+	fixed := func(seconds int64) func() time.Time { return func() time.Time { return time.Unix(seconds, 0) } }
 	for _, test := range []struct {
 		name      string
-		ahead     time.Duration
+		clock     func() time.Time
 		told      string // by OnError
 		wantFault string
 	}{
-		{"a second behind", -time.Second, "", ""},
-		{"50 seconds behind", -50 * time.Second, "", ""},
-		{"an hour behind", -time.Hour, "the clock of witness.example/w1 is 1h0m", "the clock of the log or of witness.example/w1 is wrong"},
-		{"in 1970", -time.Since(time.Unix(1, 0)), "the clock of witness.example/w1 is", "it has cosigned the entry at 1970-01-01 00:00:01"},
-		{"an hour ahead", time.Hour, "", ""},
-		{"in the year 9999", time.Until(time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)), "", ""},
-		{"after the year 9999", 0, "no valid cosignature", "has not cosigned the last checkpoint"},
+		{"a minute behind", behind(time.Minute), "", ""},
+		{"61 seconds behind", behind(61 * time.Second), "the clock of witness.example/w1 is 1m1s behind", "complete: entry 0 of "},
+		{"in 1970", fixed(1), "the clock of witness.example/w1 is", "it has cosigned the entry at 1970-01-01 00:00:01"},
+		{"an hour ahead", behind(-time.Hour), "", ""},
+		{"in the year 9999", fixed(253_402_300_799), "", ""},
+		{"in the year 10000", fixed(253_402_300_800), "no valid cosignature", "has not cosigned the last checkpoint"},
+		{"at 2^62", fixed(1 << 62), "no valid cosignature", "has not cosigned the last checkpoint"},
+		{"before 1970", fixed(-1), "no valid cosignature", "has not cosigned the last checkpoint"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t)
-			w.witness.SetClock(func() time.Time { return time.Now().Add(test.ahead) })
-			if test.name == "after the year 9999" {
-				w.witness.SetClock(func() time.Time { return time.Unix(1<<62, 0) })
-			}
-			l := w.open()
-			if test.told != "" {
-				w.wantTold(test.told)
-			}
-			add(l, 600)
-			if err := l.Close(); errors.Is(err, audit.ErrWitness) != (test.told != "") {
-				t.Errorf("Close returned the error %v", err)
-			}
+			w.witness.SetClock(test.clock)
+			synctest.Test(t, func(t *testing.T) {
+				told := make(chan error, 10)
+				l, err := audit.Open(w.dir, audit.Key(w.key), audit.OnError(func(err error) { told <- err }),
+					audit.Witness("https://witness.example/", w.witness.Key(), through(w.witness)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				add(l, 600)
+				synctest.Wait()
+				switch {
+				case test.told == "" && len(told) > 0:
+					t.Errorf("OnError was told %v", <-told)
+				case test.told != "":
+					if err := <-told; !errors.Is(err, audit.ErrWitness) || !strings.Contains(err.Error(), test.told) {
+						t.Errorf("OnError was told %v, want %q", err, test.told)
+					}
+				}
+				if err := l.Close(); errors.Is(err, audit.ErrWitness) != (test.told != "") {
+					t.Errorf("Close returned the error %v", err)
+				}
+			})
 			r := w.verify(w.trusted())
 			if test.wantFault == "" {
 				wantFaults(t, r)
 			} else {
 				wantFaults(t, r, test.wantFault)
+			}
+			_, err := json.Marshal(r)
+			if err != nil {
+				t.Error(err)
 			}
 			var b strings.Builder
 			if err := r.WriteText(&b); err != nil || test.wantFault == "" && !strings.Contains(b.String(), "  witness.example/w1 has cosigned the first 602 entries at ") {
@@ -410,22 +431,35 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// TestEarlierCosignature lets a clock run two hours ahead and sets it back. The last cosignature does
-// not show that, and one in between does, once for all entries.
+// TestEarlierCosignature lets a clock run two hours ahead in the first or in the second process. The
+// last cosignature, by a clock that is three hours ahead, does not show that. The one in between does,
+// for the entries before it, and is reported once.
 func TestEarlierCosignature(t *testing.T) {
-	w := newWorld(t)
-	l := w.open()
-	for range 300 {
-		l.Event(collyrobots.Event{Kind: collyrobots.EventDenied, Time: time.Now().Add(2 * time.Hour), Host: "a.test"})
+	const ahead = 2 * time.Hour
+	for _, test := range []struct {
+		first, second time.Duration
+		faults        []string
+	}{
+		{ahead, 0, []string{"complete: entry 1 of "}},
+		{0, ahead, nil},
+	} {
+		w := newWorld(t)
+		run := func(ahead time.Duration) {
+			l := w.open()
+			for range 300 {
+				l.Event(collyrobots.Event{Kind: collyrobots.EventDenied, Time: time.Now().Add(ahead), Host: "a.test"})
+			}
+			w.close(l)
+		}
+		run(test.first)
+		earlier := []byte(w.checkpoint())
+		w.witness.SetClock(func() time.Time { return time.Now().Add(3 * time.Hour) })
+		run(test.second)
+		wantFaults(t, w.verify(w.trusted()))
+		trusted := w.trusted()
+		trusted.Checkpoints = [][]byte{earlier}
+		wantFaults(t, w.verify(trusted), test.faults...)
 	}
-	w.close(l)
-	earlier := []byte(w.checkpoint())
-	w.witness.SetClock(func() time.Time { return time.Now().Add(3 * time.Hour) })
-	w.extend(302, 400)
-	wantFaults(t, w.verify(w.trusted()))
-	trusted := w.trusted()
-	trusted.Checkpoints = [][]byte{earlier}
-	wantFaults(t, w.verify(trusted), "complete: entry 1 of "+w.dir)
 }
 
 // crawlVariable has the arguments of crawlOnce, one in a line.

@@ -25,34 +25,22 @@ func Entries(dir string) iter.Seq2[IndexedEntry, error] {
 		if err != nil && !yield(IndexedEntry{}, fmt.Errorf("audit: %s: %w", dir, err)) {
 			return
 		}
-		last := uint64(0)
-		var faults []error
-		report := func() (goOn bool) {
-			for _, err := range faults {
-				if !yield(IndexedEntry{Index: last}, fmt.Errorf("audit: %s: %w", dir, err)) {
-					return false
-				}
-			}
-			faults = nil
-			return true
-		}
-		for item := range reader.Scan(signed, nil, func(_ uint64, text string) { faults = append(faults, errors.New(text)) }) {
-			last = item.Index
-			if !report() {
-				return
-			}
-			if len(item.Entry) == 0 {
+		for s := range scan(reader, signed, nil) {
+			e := IndexedEntry{Index: s.Index, Entry: s.entry}
+			switch {
+			case s.fault != "":
+				err = fmt.Errorf("audit: %s: %s", dir, s.fault)
+			case s.err != nil:
+				err = fmt.Errorf("audit: entry %d of %s: %w", s.Index, dir, s.err)
+			case len(s.Item.Entry) == 0:
 				continue
+			default:
+				err = nil
 			}
-			entry, err := decodeEntry(item.Entry)
-			if err != nil {
-				err = fmt.Errorf("audit: entry %d of %s: %w", item.Index, dir, err)
-			}
-			if !yield(IndexedEntry{Index: item.Index, Entry: entry}, err) {
+			if !yield(e, err) {
 				return
 			}
 		}
-		report() // what is missing after the last entry
 	}
 }
 

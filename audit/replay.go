@@ -100,7 +100,6 @@ func newReplay(r *Report) *replay {
 func (p *replay) run(streams []*stream) {
 	live := make([]*stream, 0, len(streams))
 	for _, s := range streams {
-		defer s.stop()
 		if s.advance() {
 			live = append(live, s)
 		}

@@ -59,6 +59,7 @@ func (v *Verifier) Verify(dirs ...string) (*Report, error) {
 		if err != nil {
 			return nil, fmt.Errorf("audit: cannot verify %s: %w", dir, err)
 		}
+		defer s.stop()
 		streams = append(streams, s)
 	}
 	newReplay(r).run(streams)
@@ -70,15 +71,15 @@ type stream struct {
 	log    *LogReport
 	report *Report
 	bodies string // the folder with the robots.txt files
-	next   func() (tiles.Item, bool)
+	next   func() (scanned, bool)
 	stop   func()
 	clock  logClock
 	open   map[uint64]int // requests that have started and not ended, by replay.exchange
 	late   []bool         // for each cosignature of log, whether an entry that is newer was reported
 
-	item  tiles.Item // the current item
-	entry Entry      // the current entry
-	at    time.Time  // of the current entry
+	index uint64    // of the current entry
+	entry Entry     // the current entry
+	at    time.Time // of the current entry
 }
 
 // open opens a log for reading and checks its checkpoint.
@@ -95,8 +96,7 @@ func (v *Verifier) open(dir string, r *Report, l *LogReport) (*stream, error) {
 	reader := tiles.NewReader(dir)
 	signed, earlier := v.checkpoint(reader, s)
 	l.Signed = uint64(signed.N)
-	scan := reader.Scan(signed, earlier, func(index uint64, text string) { s.fault(CheckTree, index, text) })
-	s.next, s.stop = iter.Pull(scan)
+	s.next, s.stop = iter.Pull(scan(reader, signed, earlier))
 	return s, nil
 }
 
@@ -184,7 +184,7 @@ func (s *stream) cosignatures(text []byte, tree tlog.Tree, witnesses map[string]
 func (s *stream) checkCosigned() {
 	for i, c := range s.log.Cosignatures {
 		late := s.at.Sub(c.Time)
-		if s.late[i] || s.item.Index >= c.Entries || late <= witnessTolerance {
+		if s.late[i] || s.index >= c.Entries || late <= witnessTolerance {
 			continue
 		}
 		s.late[i] = true
@@ -250,26 +250,28 @@ func (s *stream) advance() bool {
 		if !ok {
 			return false
 		}
+		if item.fault != "" {
+			s.fault(CheckTree, item.Index, item.fault)
+			continue
+		}
 		s.report.check(CheckTree).Checked++
 		if !item.Signed {
 			s.log.Unsigned++
 		}
 		switch {
-		case item.Entry == nil:
+		case item.Item.Entry == nil:
 			continue
-		case len(item.Entry) == 0:
+		case len(item.Item.Entry) == 0:
 			s.log.Erased++
 			s.report.check(CheckComplete).Unchecked++
 			continue
-		}
-		entry, err := decodeEntry(item.Entry)
-		if err != nil {
-			s.fault(CheckComplete, item.Index, "the entry cannot be read: "+err.Error())
+		case item.err != nil:
+			s.fault(CheckComplete, item.Index, "the entry cannot be read: "+item.err.Error())
 			continue
 		}
-		s.item = item
-		s.entry = entry
-		s.at = entry.time()
+		s.index = item.Index
+		s.entry = item.entry
+		s.at = item.entry.time()
 		s.checkCosigned()
 		return true
 	}
@@ -293,7 +295,7 @@ func (e Entry) time() time.Time {
 
 // finding returns a finding about the current event.
 func (s *stream) finding(check Check, text string, args ...any) Finding {
-	f := Finding{Check: check, Dir: s.log.Dir, Entry: s.item.Index, Time: s.at, Text: fmt.Sprintf(text, args...)}
+	f := Finding{Check: check, Dir: s.log.Dir, Entry: s.index, Time: s.at, Text: fmt.Sprintf(text, args...)}
 	if e := s.entry.Event; e != nil {
 		f.Host = e.Host
 		f.URL = e.URL

@@ -1,0 +1,83 @@
+package audit_test
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/audit"
+)
+
+// rudeStarts returns requests to one host without a decision.
+func rudeStarts(n int) (all []collyrobots.Event) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i := range n {
+		all = append(all, collyrobots.Event{Kind: collyrobots.EventStarted, Time: now.Add(time.Duration(i) * time.Second), Host: "a.test",
+			URL: fmt.Sprintf("http://a.test/%d", i), RequestKind: collyrobots.RequestPage, Request: uint32(i)})
+	}
+	return all
+}
+
+// TestFindingsInOrder checks that faults of the tree and of the requests are in the order of the
+// entries, although entries are decoded before the earlier ones are checked.
+func TestFindingsInOrder(t *testing.T) {
+	dir := t.TempDir()
+	forge(t, dir, rudeStarts(600)...)
+	damaged := []string{"tile/entries/000", "tile/entries/001"}
+	for _, name := range damaged {
+		name = filepath.Join(dir, name)
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text[len(text)/2] ^= 1
+		err = os.WriteFile(name, text, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, _ := verify(t, dir)
+	if !slices.IsSortedFunc(r.Findings, func(a, b audit.Finding) int { return cmp.Compare(a.Entry, b.Entry) }) {
+		t.Error("the findings are not in the order of the entries")
+	}
+	var at []int
+	for i, f := range r.Findings {
+		if f.Check == audit.CheckTree {
+			at = append(at, i)
+		}
+	}
+	if len(at) != len(damaged) || at[0] < 100 || at[1] < at[0]+100 {
+		t.Errorf("the faults of the tree are the findings %v of %d", at, len(r.Findings))
+	}
+}
+
+// TestScanStops checks that no goroutine stays when the caller does not read all entries, or when
+// one of two logs cannot be read.
+func TestScanStops(t *testing.T) {
+	dir := t.TempDir()
+	forge(t, dir, rudeStarts(600)...)
+	for _, most := range []int{1, 255, 256, 257, 600} {
+		n := 0
+		for range audit.Entries(dir) {
+			n++
+			if n == most {
+				break
+			}
+		}
+		if n != most {
+			t.Errorf("got %d entries, want %d", n, most)
+		}
+	}
+	_, err := audit.Verify(dir, filepath.Join(dir, "missing"))
+	if err == nil {
+		t.Error("a missing folder is no error")
+	}
+	goleak.VerifyNone(t)
+}

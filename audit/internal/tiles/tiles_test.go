@@ -346,8 +346,8 @@ func TestProofs(t *testing.T) {
 func FuzzPending(f *testing.F) {
 	f.Add([]byte{})
 	f.Add(appendRecord(appendRecord(nil, []byte("one")), []byte("two")))
+	name := filepath.Join(f.TempDir(), "pending")
 	f.Fuzz(func(t *testing.T, text []byte) {
-		name := filepath.Join(t.TempDir(), "pending")
 		if err := os.WriteFile(name, text, 0o600); err != nil {
 			t.Fatal(err)
 		}

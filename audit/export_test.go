@@ -4,5 +4,5 @@ package audit
 func EncodeFixed(e Entry) ([]byte, error) {
 	e.V = format
 	e.Salt = "AAAAAAAAAAAAAAAAAAAAAA"
-	return e.marshal()
+	return e.appendTo(nil)
 }

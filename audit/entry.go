@@ -84,12 +84,15 @@ func decodeEntry(text []byte) (Entry, error) {
 	return e, nil
 }
 
-// maxText is the largest number of bytes of a URL or an error in an entry.
-const maxText = 8 << 10
+// maxText is the largest number of bytes of a URL or an error in an entry that is too long. JSON may
+// need six bytes for each of them.
+const maxText = 1 << 10
 
 // clip shortens the texts of an event whose entry would be too long. A text that was cut ends in
-// its SHA-256. The decision about a shortened URL cannot be checked.
+// its SHA-256. The decision about a shortened URL cannot be checked. A Change may have all sitemaps
+// of a site, which the robots.txt in the log also has, so it is left out.
 func clip(e collyrobots.Event) collyrobots.Event {
+	e.Change = nil
 	e.URL = clipText(e.URL)
 	e.From = clipText(e.From)
 	if e.Err != nil {
@@ -100,13 +103,13 @@ func clip(e collyrobots.Event) collyrobots.Event {
 	}
 	d := *e.Decision
 	d.URL = clipText(d.URL)
+	d.LinkedFrom = clipText(d.LinkedFrom)
 	d.Rule.Pattern = clipText(d.Rule.Pattern)
 	d.Group = clipText(d.Group)
 	if d.Err != nil {
 		d.Err = fmt.Errorf("%s", clipText(d.Err.Error()))
 	}
 	e.Decision = &d
-	e.Change = nil
 	return e
 }
 

@@ -25,34 +25,42 @@ type key struct {
 	verifier note.Verifier
 }
 
-// openKey returns the key with this text, or that of the folder if the text is "". It makes a key
-// if there is none.
-func openKey(dir, text string) (*key, error) {
-	name := filepath.Join(dir, "key")
-	if text == "" {
-		stored, err := os.ReadFile(name)
-		switch {
-		case err == nil:
-			text = strings.TrimSpace(string(stored))
-		case !errors.Is(err, fs.ErrNotExist):
-			return nil, err
-		}
-	}
-	if text == "" {
-		made, err := makeKey()
-		if err == nil {
-			err = writeWhole(name, []byte(made+"\n"))
-		}
-		if err != nil {
-			return nil, err
-		}
-		text = made
+// openKey returns the key with this text, or that of the folder if the text is "", and the last
+// checkpoint. It makes a key if there is none. It writes nothing if the checkpoint was signed with
+// another key.
+func openKey(dir, text string) (k *key, signed tlog.Tree, err error) {
+	text, isNew, err := keyText(dir, text)
+	if err != nil {
+		return nil, signed, err
 	}
 	k, public, err := parseKey(text)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		signed, err = k.lastCheckpoint(dir)
 	}
-	return k, writeWhole(filepath.Join(dir, "key.pub"), []byte(public+"\n"))
+	if err == nil && isNew {
+		err = writeWhole(filepath.Join(dir, "key"), []byte(text+"\n"))
+	}
+	if err == nil {
+		err = writeWhole(filepath.Join(dir, "key.pub"), []byte(public+"\n"))
+	}
+	return k, signed, err
+}
+
+// keyText returns the text of the key of a folder, unless text is that of a key.
+func keyText(dir, text string) (key string, isNew bool, err error) {
+	if text != "" {
+		return text, false, nil
+	}
+	stored, err := os.ReadFile(filepath.Join(dir, "key"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", false, err
+	}
+	key = strings.TrimSpace(string(stored))
+	if key != "" {
+		return key, false, nil
+	}
+	key, err = makeKey()
+	return key, true, err
 }
 
 // makeKey returns a new key with a random name.

@@ -121,11 +121,8 @@ func open(dir string, c config) (*Log, error) {
 
 		witnesses: c.witnesses,
 	}
-	l.key, err = openKey(dir, c.key)
 	var signed tlog.Tree
-	if err == nil {
-		signed, err = l.key.lastCheckpoint(dir)
-	}
+	l.key, signed, err = openKey(dir, c.key)
 	if err == nil {
 		l.writer, err = tiles.Open(dir, signed)
 	}
@@ -175,7 +172,7 @@ func (l *Log) Event(e collyrobots.Event) {
 		l.tellClosed()
 		return
 	}
-	if l.writer.Unwritten() > maxUnwritten && !l.write(l.writer.Flush) {
+	if l.writer.Unwritten() > maxUnwritten && !l.write(l.save) {
 		l.lost++
 		return
 	}
@@ -281,7 +278,7 @@ func (l *Log) run() {
 func (l *Log) flush(sign bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.write(l.writer.Flush) {
+	if !l.write(l.save) {
 		return
 	}
 	l.failing = l.lost > 0
@@ -293,10 +290,40 @@ func (l *Log) flush(sign bool) {
 	}
 }
 
+// save writes the entries that are in memory. l.mu is held.
+func (l *Log) save() error {
+	err := l.checkFolder()
+	if err != nil {
+		return err
+	}
+	return l.writer.Flush()
+}
+
+// checkFolder returns an error if the folder was removed or renamed, or if another one has its name.
+// Without the check, the rest of the log would begin another folder.
+func (l *Log) checkFolder() error {
+	held, err := l.lock.Stat()
+	if err != nil {
+		return err
+	}
+	there, err := os.Stat(l.lock.Name())
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(held, there) {
+		return errors.New("another folder has its name")
+	}
+	return nil
+}
+
 // checkpoint writes a checkpoint. l.mu is held, or l is not shared yet.
 func (l *Log) checkpoint() error {
+	err := l.checkFolder()
+	if err != nil {
+		return err
+	}
 	var c checkpoint
-	err := l.writer.Checkpoint(func(size uint64, root tlog.Hash) (text []byte, err error) {
+	err = l.writer.Checkpoint(func(size uint64, root tlog.Hash) (text []byte, err error) {
 		text, err = l.key.sign(size, root)
 		c = checkpoint{tree: tlog.Tree{N: int64(size), Hash: root}, text: text}
 		return text, err

@@ -218,6 +218,22 @@ func politePrograms() []program {
 		{name: "a rule that is too long for an entry", sites: siteOf("User-agent: *\nDisallow: /"+strings.Repeat("*", 70_000)+"cart\nDisallow: /"+strings.Repeat("é*", 5_000)+"tea\n", ""), run: func(p *programRun) {
 			p.visit(nil, "http://shop.test/cart", "http://shop.test/cart/2", "http://shop.test/éééé"+strings.Repeat("é", 5_000)+"tea", "http://shop.test/")
 		}},
+		{name: "a robots.txt with many sitemaps that changes", sites: siteOf(inTurn(text(twoSeconds+strings.Repeat("Sitemap: http://shop.test/a-long-name-of-a-sitemap.xml\n", 2000)), text(twoSeconds)), ""), run: func(p *programRun) {
+			robots := p.with()
+			defer robots.Close()
+			c := p.collector(robots, colly.AllowURLRevisit())
+			for range 3 {
+				c.Visit("http://shop.test/")
+				time.Sleep(25 * time.Hour)
+			}
+		}},
+		{name: "a site that makes entries long", sites: siteOf("User-agent: *\nDisallow: /*"+strings.Repeat("\x01*", 10_000)+"\n", func(w http.ResponseWriter, _ *http.Request) {
+			for i := range 40 {
+				w.Header().Add("X-Robots-Tag", fmt.Sprintf("name%d: unavailable_after: %s, max-snippet:1", i, strings.Repeat("\"<>&", 4_000)))
+			}
+		}), run: func(p *programRun) {
+			p.visit([]collyrobots.Option{collyrobots.EnforceRobotsTags()}, "http://shop.test/", "http://shop.test/"+strings.Repeat("%01", 20_000))
+		}},
 		{name: "throttled", sites: siteOf(twoSeconds, inTurn(text(""), status(429), status(503, "Retry-After", "60"), status(503), text(""))), run: func(p *programRun) {
 			p.visit([]collyrobots.Option{collyrobots.RetryThrottled(2)}, every("shop.test", 6)...)
 		}},

@@ -43,18 +43,11 @@ func (q *question) askWeb(ctx context.Context, files *robotsfile.Files) ([]*answ
 	for _, d := range q.dialects {
 		c := q.collector(ctx)
 		first := d == q.dialects[0]
-		options := []collyrobots.Option{
-			collyrobots.Dialect(d),
-			collyrobots.MinDelay(time.Second),
-			collyrobots.ProductToken(q.tokens...),
-			collyrobots.Store(facts),
-			collyrobots.HTTPClient(&http.Client{Transport: failures, Timeout: q.timeout}),
-			collyrobots.Logger(slog.New(slog.DiscardHandler)), // the answers contain the same information
-		}
+		options := []collyrobots.Option{collyrobots.Dialect(d), collyrobots.Store(facts)}
 		if q.page && first {
 			options = append(options, collyrobots.Purpose(usage.Search, usage.AIUse, usage.TrainAI)) // reads the TDMRep file
 		}
-		robots, err := collyrobots.WithRobots(c, options...)
+		robots, err := collyrobots.WithRobots(c, append(options, q.options(failures)...)...)
 		if err != nil {
 			return nil, err
 		}
@@ -68,6 +61,16 @@ func (q *question) askWeb(ctx context.Context, files *robotsfile.Files) ([]*answ
 		failures.repeat = true
 	}
 	return answers, nil
+}
+
+// options returns the options for each dialect. Requests for robots.txt go through transport.
+func (q *question) options(transport http.RoundTripper) []collyrobots.Option {
+	return []collyrobots.Option{
+		collyrobots.MinDelay(time.Second),
+		collyrobots.ProductToken(q.tokens...),
+		collyrobots.HTTPClient(&http.Client{Transport: transport, Timeout: q.timeout}),
+		collyrobots.Logger(slog.New(slog.DiscardHandler)), // the answers contain the same information
+	}
 }
 
 // collector returns a collector with the name of the crawler.

@@ -20,6 +20,7 @@ import (
 	"github.com/collyrobots/collyrobots/audit"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/store"
 )
 
 // exportWARC returns the records of logs, and the file that they are in.
@@ -78,10 +79,10 @@ func lenEntries(t *testing.T, dir string) (n int) {
 	return n
 }
 
-// TestExportWARC exports crawls in all dialects. Each entry and each robots.txt is in a record, and
+// TestExportWARC exports crawls in three dialects. Each entry and each robots.txt is in a record, and
 // the tree of the entries is that of the checkpoint.
 func TestExportWARC(t *testing.T) {
-	for _, d := range dialect.All() {
+	for _, d := range []dialect.Dialect{dialect.RFC9309(), dialect.Temoto(), dialect.Yandex()} {
 		dir := t.TempDir()
 		varied(t, dir, collyrobots.Dialect(d), collyrobots.RetryThrottled(1))
 		records, file := exportWARC(t, dir)
@@ -156,6 +157,90 @@ func TestExportWARCRecords(t *testing.T) {
 	}
 	if !provesWARC(records) {
 		t.Error("the entries do not have the root of the checkpoint")
+	}
+}
+
+// captures returns what the resource and revisit records of a log are about.
+func captures(records []warcRecord) (texts []string) {
+	for _, r := range records {
+		if r.kind() == "resource" || r.kind() == "revisit" {
+			texts = append(texts, fmt.Sprintf("%s %s %s %q", r.fields["WARC-Date"], r.kind(), r.fields["WARC-Target-URI"], r.block))
+		}
+	}
+	return texts
+}
+
+// TestExportWARCFetches exports a crawl of a site that confirms its robots.txt, fails, has none, and has
+// the same file again; and of a site whose robots.txt an option replaces.
+func TestExportWARCFetches(t *testing.T) {
+	const file = "User-agent: *\nDisallow: /a\n"
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		days := []int{200, 304, 503, 200, 404, 200}
+		web := robotstest.New(t, robotstest.Sites{"own.test": {"*": ""}, "shop.test": {"*": "", "/robots.txt": func(w http.ResponseWriter, r *http.Request) {
+			day := int(time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)) / (25 * time.Hour))
+			w.Header().Set("ETag", `"1"`)
+			if days[day] == 304 && r.Header.Get("If-None-Match") == "" {
+				t.Error("the request was not conditional")
+			}
+			w.WriteHeader(days[day])
+			if days[day] == 200 {
+				io.WriteString(w, file)
+			}
+		}}})
+		l := mustOpen(t, dir)
+		c := mustCollector(web)
+		robots, err := collyrobots.WithRobots(c, quiet, collyrobots.OnEveryEvent(l.Event), collyrobots.ForHosts("own.test", collyrobots.RobotsTxt([]byte("# own"))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range days {
+			c.Visit("http://shop.test/")
+			c.Visit("http://own.test/")
+			time.Sleep(25 * time.Hour)
+		}
+		if err := errors.Join(robots.Close(), l.Close()); err != nil {
+			t.Fatal(err)
+		}
+	})
+	records, _ := exportWARC(t, dir)
+	got := captures(records)
+	want := []string{
+		`2000-01-01T00:00:00Z resource http://shop.test/robots.txt "User-agent: *\nDisallow: /a\n"`,
+		`2000-01-01T00:00:00Z resource ni:///sha-256;NJPVS6jAF346Gr-iIuBr9n8wuYYnQB_FszvZrvVT8_A "# own"`,
+		`2000-01-02T01:00:00Z revisit http://shop.test/robots.txt ""`,
+		`2000-01-04T03:00:00Z revisit http://shop.test/robots.txt ""`,
+		`2000-01-06T05:00:00Z revisit http://shop.test/robots.txt ""`,
+	}
+	if !slices.Equal(got, want) || !provesWARC(records) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestExportWARCStore exports the logs of two processes with one Store. The second one reads the file
+// of the first one from the Store.
+func TestExportWARCStore(t *testing.T) {
+	shared := store.Memory()
+	for n, want := range []string{
+		`2000-01-01T00:00:00Z resource http://shop.test/robots.txt "# stored\n"`,
+		`2000-01-01T00:00:00Z resource http://shop.test/robots.txt "# stored\n"`,
+	} {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) {
+			time.Sleep(time.Duration(n) * time.Hour)
+			web := robotstest.New(t, robotstest.Sites{"shop.test": {"*": "", "/robots.txt": "# stored\n"}})
+			l := mustOpen(t, dir)
+			for range 2 {
+				crawl(t, l, web, []string{"http://shop.test/"}, collyrobots.Store(shared))
+			}
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
+		records, _ := exportWARC(t, dir)
+		if got := captures(records); !slices.Equal(got, []string{want}) {
+			t.Errorf("process %d: got %q, want %q", n, got, want)
+		}
 	}
 }
 

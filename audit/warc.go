@@ -86,10 +86,13 @@ type visit struct {
 }
 
 const (
-	// maxCaptures bounds warcExport.captures and visits. After that, files are written again.
-	maxCaptures = 10_000
-	// maxCaptureURI is the largest number of bytes in capture.uri. No robots.txt needs more.
-	maxCaptureURI = 1000
+	// maxCaptures bounds warcExport.captures and visits, which begin anew after it. A log with more
+	// files may have files twice in the WARC, and has no revisit record of a file that was only
+	// confirmed and whose record is forgotten.
+	maxCaptures = 50_000
+	// maxCaptureURI is the largest number of bytes in capture.uri. The URI of a robots.txt needs less,
+	// because a host has at most 253 bytes.
+	maxCaptureURI = 300
 )
 
 // fault adds a fault of the log. The export continues.

@@ -6,6 +6,16 @@ import (
 	"testing"
 )
 
+func TestRemember(t *testing.T) {
+	m := make(map[int]string)
+	for n := range maxCaptures + 3 {
+		remember(m, n, "")
+	}
+	if _, ok := m[maxCaptures+2]; !ok || len(m) != 3 {
+		t.Errorf("the map has %d elements", len(m))
+	}
+}
+
 // FuzzWARCURI checks that warcURI returns a URI without bytes that a URI must not have, or nothing,
 // and that it leaves such a URI alone.
 func FuzzWARCURI(f *testing.F) {

@@ -548,28 +548,6 @@ func TestExportWARCLargeLog(t *testing.T) {
 	}
 }
 
-// TestExportWARCManyHosts checks that the memory is bounded if no two robots.txt files are alike.
-func TestExportWARCManyHosts(t *testing.T) {
-	const hosts = 21_000
-	dir := t.TempDir()
-	l := mustOpen(t, dir)
-	for n := range hosts {
-		l.Event(robotsEvent(fmt.Sprintf("http://%s%d.test/robots.txt", strings.Repeat("long.", 180), n), fmt.Sprint("# ", n)))
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	grown := endHeap(func() {
-		if err := audit.ExportWARC(io.Discard, dir); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Logf("%.1f MB in use", float64(grown)/1e6)
-	if grown > 12<<20 {
-		t.Errorf("ExportWARC used %d bytes", grown)
-	}
-}
-
 // TestExportWARCOfRunningCrawl exports a log that grows meanwhile.
 func TestExportWARCOfRunningCrawl(t *testing.T) {
 	dir := t.TempDir()

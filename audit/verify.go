@@ -31,8 +31,8 @@ type Verifier struct {
 	// golang.org/x/mod/sumdb/note, such as the content of key.pub. If there are none, the key of
 	// each folder is used.
 	Keys []string
-	// Checkpoints are checkpoints that another party holds. A log with the same origin must have
-	// their entries.
+	// Checkpoints are checkpoints that another party holds. Each must be signed by the key of one of
+	// the logs, which must have its entries.
 	Checkpoints [][]byte
 	// Witnesses are the verifier keys of witnesses. Each of them must have cosigned the last
 	// checkpoint of each log. Keys with the same name are those of one witness, one of which is
@@ -62,6 +62,7 @@ func (v *Verifier) Verify(dirs ...string) (*Report, error) {
 		defer s.stop()
 		streams = append(streams, s)
 	}
+	v.foreign(streams)
 	newReplay(r).run(streams)
 	return r, nil
 }
@@ -74,6 +75,7 @@ type stream struct {
 	next   func() (scanned, bool)
 	stop   func()
 	clock  logClock
+	held   []int          // the indexes of the Verifier's Checkpoints that are of this log
 	open   map[uint64]int // requests that have started and not ended, by replay.exchange
 	late   []bool         // for each cosignature of log, whether an entry that is newer was reported
 
@@ -105,6 +107,16 @@ func (s *stream) fault(check Check, index uint64, text string) {
 	s.report.add(Finding{Check: check, Dir: s.log.Dir, Entry: index, Text: text})
 }
 
+// foreign adds a fault for each of the Checkpoints that belongs to none of the logs.
+func (v *Verifier) foreign(streams []*stream) {
+	for i := range v.Checkpoints {
+		known := slices.ContainsFunc(streams, func(s *stream) bool { return slices.Contains(s.held, i) })
+		if !known {
+			streams[0].fault(CheckTree, 0, "another party holds a checkpoint that none of the logs has signed, so a log or its key was replaced")
+		}
+	}
+}
+
 // checkpoint returns the size and root of the last checkpoint of a log, and those of the
 // Checkpoints with its origin.
 func (v *Verifier) checkpoint(reader tiles.Reader, s *stream) (signed tlog.Tree, earlier []tlog.Tree) {
@@ -124,12 +136,12 @@ func (v *Verifier) checkpoint(reader tiles.Reader, s *stream) (signed tlog.Tree,
 	}
 	witnesses := v.witnesses(s)
 	s.cosignatures(text, signed, witnesses, true)
-	for _, text := range v.Checkpoints {
+	for i, text := range v.Checkpoints {
 		tree, origin, err := openCheckpoint(text, keys)
-		switch {
-		case err != nil || origin != s.log.Origin:
+		if err != nil || origin != s.log.Origin {
 			continue // it is that of another log
 		}
+		s.held = append(s.held, i)
 		s.cosignatures(text, tree, witnesses, false)
 		switch {
 		case tree.N > signed.N:

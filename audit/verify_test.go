@@ -2,6 +2,7 @@ package audit_test
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -277,6 +278,18 @@ func last(all []collyrobots.Event, kind collyrobots.EventKind) int {
 	}
 }
 
+var manipulations = flag.Int("manipulations", 200, "TestVerifyManipulations: number of manipulations")
+
+// copyOf returns a copy of a log.
+func copyOf(t *testing.T, dir string) (copied string) {
+	t.Helper()
+	copied = filepath.Join(t.TempDir(), "log")
+	if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	return copied
+}
+
 // TestVerifyManipulations changes a random byte of a random file of a log, removes a file, or cuts
 // one. Each change must be found, except of files that do not matter.
 func TestVerifyManipulations(t *testing.T) {
@@ -287,11 +300,8 @@ func TestVerifyManipulations(t *testing.T) {
 		t.Fatalf("the log is not sound: %q", faults)
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	for n := range 200 {
-		dir := filepath.Join(t.TempDir(), "log")
-		if err := os.CopyFS(dir, os.DirFS(sound)); err != nil {
-			t.Fatal(err)
-		}
+	for n := range *manipulations {
+		dir := copyOf(t, sound)
 		what := manipulate(t, dir, random)
 		r, _ := verify(t, dir)
 		if r.OK() {

@@ -71,10 +71,11 @@ func (l *Log) follow(ctx context.Context, w *witness) {
 			return
 		case <-w.wake:
 		}
-		if time.Now().Before(w.next) {
+		last := l.lastCheckpoint()
+		if last.tree.N == w.cosigned || time.Now().Before(w.next) {
 			continue
 		}
-		err := l.cosign(ctx, w)
+		err := l.cosign(ctx, w, last)
 		if ctx.Err() != nil {
 			return // Close asks again
 		}
@@ -97,24 +98,24 @@ func (w *witness) note(failing bool) {
 
 // cosignLast asks all witnesses to cosign the last checkpoint.
 func (l *Log) cosignLast() error {
+	last := l.lastCheckpoint()
 	errs := make([]error, len(l.witnesses))
 	var asking sync.WaitGroup
 	for i, w := range l.witnesses {
-		asking.Go(func() { errs[i] = l.cosign(context.Background(), w) })
+		asking.Go(func() { errs[i] = l.cosign(context.Background(), w, last) })
 	}
 	asking.Wait()
 	return errors.Join(errs...)
 }
 
-// cosign asks w to cosign the last checkpoint, unless it has done so, and adds the cosignature to the
-// file.
-func (l *Log) cosign(ctx context.Context, w *witness) error {
+func (l *Log) lastCheckpoint() checkpoint {
 	l.mu.Lock()
-	last := l.signed
-	l.mu.Unlock()
-	if last.tree.N == w.cosigned {
-		return nil
-	}
+	defer l.mu.Unlock()
+	return l.signed
+}
+
+// cosign asks w to cosign the last checkpoint, and adds the cosignature to the file.
+func (l *Log) cosign(ctx context.Context, w *witness, last checkpoint) error {
 	ctx, cancel := context.WithTimeout(ctx, cosignTimeout)
 	defer cancel()
 	s, err := w.ask(ctx, tiles.NewReader(l.dir), last)

@@ -317,6 +317,30 @@ func TestFailingWitness(t *testing.T) {
 	w.wantCosignedBubble(22)
 }
 
+// TestWitnessClockStaysWrong checks that a clock that differs is reported once, also if there is nothing
+// to cosign for a while.
+func TestWitnessClockStaysWrong(t *testing.T) {
+	w := newWorld(t)
+	w.witness.SetClock(func() time.Time { return time.Now().Add(-time.Hour) })
+	synctest.Test(t, func(t *testing.T) {
+		begin := time.Now()
+		told := make(chan time.Duration, 100)
+		l, err := audit.Open(w.dir, audit.Key(w.key), audit.Witness("https://witness.example/", w.witness.Key(), through(w.witness)),
+			audit.OnError(func(error) { told <- time.Since(begin) }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			time.Sleep(time.Minute)
+			add(l, 10)
+		}
+		if err := l.Close(); !errors.Is(err, audit.ErrWitness) {
+			t.Errorf("Close returned the error %v", err)
+		}
+		wantTimes(t, "calls of OnError", told, 0)
+	})
+}
+
 // wantTimes checks the times in a channel, in seconds, and removes them.
 func wantTimes(t *testing.T, name string, times <-chan time.Duration, want ...time.Duration) {
 	t.Helper()

@@ -6,3 +6,20 @@ func EncodeFixed(e Entry) ([]byte, error) {
 	e.Salt = "AAAAAAAAAAAAAAAAAAAAAA"
 	return e.appendTo(nil)
 }
+
+// VerifyEach is like Verify for one folder, and calls f before it takes each entry.
+func VerifyEach(dir string, f func()) (*Report, error) {
+	r := newReport(1)
+	s, err := new(Verifier).open(dir, r, &r.Logs[0])
+	if err != nil {
+		return nil, err
+	}
+	defer s.stop()
+	next := s.next
+	s.next = func() (scanned, bool) {
+		f()
+		return next()
+	}
+	newReplay(r).run([]*stream{s})
+	return r, nil
+}

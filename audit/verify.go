@@ -42,17 +42,17 @@ type Verifier struct {
 }
 
 // Verify checks the logs in these folders. The result says which faults there are. The error says
-// that a folder could not be read. The memory that Verify uses depends on the number of hosts and
-// not on the number of entries.
+// that a folder could not be read.
+//
+// The memory that Verify uses does not depend on the number of entries. It is about 40 MB, and 400
+// bytes for each host, 350 bytes for each different robots.txt, and 100 bytes for each request that
+// has not ended. A site whose robots.txt was read 64 times or more needs 4 kB. Parsed robots.txt
+// files need at most another 120 MB.
 func (v *Verifier) Verify(dirs ...string) (*Report, error) {
 	if len(dirs) == 0 {
 		return nil, errors.New("audit: no folder to verify")
 	}
-	r := &Report{}
-	for _, c := range checks {
-		r.Checks = append(r.Checks, CheckReport{Check: c.check})
-	}
-	r.Logs = make([]LogReport, len(dirs))
+	r := newReport(len(dirs))
 	var streams []*stream
 	for i, dir := range dirs {
 		s, err := v.open(dir, r, &r.Logs[i])
@@ -65,6 +65,15 @@ func (v *Verifier) Verify(dirs ...string) (*Report, error) {
 	v.foreign(streams)
 	newReplay(r).run(streams)
 	return r, nil
+}
+
+// newReport returns the report of a number of logs, without results.
+func newReport(logs int) *Report {
+	r := &Report{Logs: make([]LogReport, logs)}
+	for _, c := range checks {
+		r.Checks = append(r.Checks, CheckReport{Check: c.check})
+	}
+	return r
 }
 
 // A stream is the entries of one log in order.

@@ -81,3 +81,48 @@ func TestScanStops(t *testing.T) {
 	}
 	goleak.VerifyNone(t)
 }
+
+// TestFilesVanish removes files of a log after the first 100 entries were checked. Each missing file
+// is found if it was needed later.
+func TestFilesVanish(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		fault bool // of the tree
+	}{
+		{"checkpoint", false}, // it was read before
+		{"key.pub", false},
+		{"tile/entries/001", true},
+		{"tile/0/001", true},
+		{"tile/entries/002.p", true},
+		{"tile/0/002.p", true},
+		{"tile/1", true},
+		{"tile", true},
+		{".", true},
+	} {
+		dir := filepath.Join(t.TempDir(), "log")
+		forge(t, dir, rudeStarts(600)...)
+		n := 0
+		r, err := audit.VerifyEach(dir, func() {
+			n++
+			if n != 100 {
+				return
+			}
+			err := os.RemoveAll(filepath.Join(dir, test.name))
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := 0
+		for _, f := range r.Findings {
+			if f.Check == audit.CheckTree {
+				found++
+			}
+		}
+		if (found > 0) != test.fault || found > 5 {
+			t.Errorf("%s: %d faults of the tree", test.name, found)
+		}
+	}
+}

@@ -145,19 +145,23 @@ func (r Reader) hash(t tree, index int64) (tlog.Hash, error) {
 }
 
 // anyBundle returns the first entries of a bundle. If the bundle has become full since the
-// checkpoint, its partial file is gone.
+// checkpoint, its partial file is gone. That may happen at the same time.
 func (r Reader) anyBundle(n uint64, width int) ([][]byte, error) {
-	if width < Width && r.has(tilePath(entriesLevel, n, Width)) {
-		entries, err := r.bundle(n, Width)
-		if err != nil {
-			return nil, err
+	full := tilePath(entriesLevel, n, Width)
+	if width < Width && !r.has(full) {
+		entries, err := r.bundle(n, width)
+		if err == nil || !r.has(full) {
+			return entries, err
 		}
-		return entries[:width], nil
 	}
-	return r.bundle(n, width)
+	entries, err := r.bundle(n, Width)
+	if err != nil {
+		return nil, err
+	}
+	return entries[:width], nil
 }
 
-// anyTile is like anyBundle for a tile. The tile may become full at the same time.
+// anyTile is like anyBundle for a tile.
 func (r Reader) anyTile(level int, n uint64, width int) ([]tlog.Hash, error) {
 	full := tilePath(level, n, Width)
 	if width < Width && !r.has(full) {

@@ -2,10 +2,13 @@ package tiles
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/mod/sumdb/tlog"
 )
 
 // scanAll returns the number of entries that Scan trusts, and its faults.
@@ -99,6 +102,81 @@ func TestScanFindsDamage(t *testing.T) {
 		_, _, faults := scanAll(t, dir)
 		if len(faults) == 0 || !strings.Contains(filepath.ToSlash(faults[0]), test.want) {
 			t.Errorf("%s: got %q, want %q", test.name, faults, test.want)
+		}
+	}
+}
+
+// TestScanWhileWritten scans a log again and again while another goroutine writes entries and
+// checkpoints. Bundles and tiles become full meanwhile, and their partial files are removed.
+func TestScanWhileWritten(t *testing.T) {
+	dir := t.TempDir()
+	w := open(t, dir)
+	err := w.Checkpoint(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := make(chan error, 1)
+	go func() {
+		var err error
+		for range 400 {
+			for range 200 {
+				_, appendErr := w.Append(entry(w.Size()))
+				err = errors.Join(err, appendErr)
+			}
+			err = errors.Join(err, w.Checkpoint(plain))
+		}
+		written <- err
+	}()
+	for scans := 0; ; scans++ {
+		select {
+		case err := <-written:
+			if err != nil || scans == 0 {
+				t.Errorf("%d scans, %v", scans, err)
+			}
+			return
+		default:
+		}
+		_, _, faults := scanAll(t, dir)
+		if len(faults) > 0 {
+			t.Fatalf("scan %d: %q", scans, faults)
+		}
+	}
+}
+
+// TestReadWhileFilled reads bundles and tiles that become full at the same time.
+func TestReadWhileFilled(t *testing.T) {
+	const width = 100
+	dir := t.TempDir()
+	w := open(t, dir)
+	r := NewReader(dir)
+	for n := range uint64(200) {
+		err := errors.Join(
+			w.writeFile(tilePath(entriesLevel, n, width), make([]byte, 2*width), false),
+			w.writeFile(tilePath(0, n, width), make([]byte, tlog.HashSize*width), false))
+		if err != nil {
+			t.Fatal(err)
+		}
+		filled := make(chan error, 1)
+		go func() {
+			err := w.writeFile(tilePath(entriesLevel, n, Width), make([]byte, 2*Width), false)
+			w.removePartial(entriesLevel, n)
+			err = errors.Join(err, w.writeFile(tilePath(0, n, Width), make([]byte, tlog.HashSize*Width), false))
+			w.removePartial(0, n)
+			filled <- err
+		}()
+		for len(filled) == 0 {
+			entries, err := r.anyBundle(n, width)
+			if err != nil || len(entries) != width {
+				t.Fatalf("bundle %d: %d entries, %v", n, len(entries), err)
+			}
+			hashes, err := r.anyTile(0, n, width)
+			if err != nil || len(hashes) != width {
+				t.Fatalf("tile %d: %d hashes, %v", n, len(hashes), err)
+			}
+		}
+		err = <-filled
+		if err != nil {
+			t.Fatal(err)
 		}
 	}
 }

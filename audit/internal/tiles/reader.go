@@ -144,37 +144,29 @@ func (r Reader) hash(t tree, index int64) (tlog.Hash, error) {
 	return rootOf(hashes[first : first+span]), nil
 }
 
-// anyBundle returns the first entries of a bundle. If the bundle has become full since the
-// checkpoint, its partial file is gone. That may happen at the same time.
+// anyBundle returns the first entries of a bundle. The bundle may have become full since the
+// checkpoint, even during the call.
 func (r Reader) anyBundle(n uint64, width int) ([][]byte, error) {
-	full := tilePath(entriesLevel, n, Width)
-	if width < Width && !r.has(full) {
-		entries, err := r.bundle(n, width)
-		if err == nil || !r.has(full) {
-			return entries, err
-		}
-	}
-	entries, err := r.bundle(n, Width)
-	if err != nil {
-		return nil, err
-	}
-	return entries[:width], nil
+	return partOf(width, func(width int) ([][]byte, error) { return r.bundle(n, width) })
 }
 
 // anyTile is like anyBundle for a tile.
 func (r Reader) anyTile(level int, n uint64, width int) ([]tlog.Hash, error) {
-	full := tilePath(level, n, Width)
-	if width < Width && !r.has(full) {
-		hashes, err := r.Tile(level, n, width)
-		if err == nil || !r.has(full) {
-			return hashes, err
-		}
+	return partOf(width, func(width int) ([]tlog.Hash, error) { return r.Tile(level, n, width) })
+}
+
+// partOf returns the first width elements of a tile, which read reads from the file of a width. The
+// file of a full tile replaces that of a part.
+func partOf[T any](width int, read func(width int) ([]T, error)) ([]T, error) {
+	part, err := read(width)
+	if err == nil || width == Width {
+		return part, err
 	}
-	hashes, err := r.Tile(level, n, Width)
-	if err != nil {
+	all, errOfAll := read(Width)
+	if errOfAll != nil {
 		return nil, err
 	}
-	return hashes[:width], nil
+	return all[:width], nil
 }
 
 // Entry returns one entry of the tree of a checkpoint.

@@ -221,6 +221,7 @@ func (p *replay) started(s *stream, e *collyrobots.Event) {
 		p.report.add(s.finding(CheckRules, "the request was sent although it was denied: %v", e.Decision.Reason))
 	}
 	p.decision(s, e.Decision)
+	p.rate(s, e)
 	p.fresh(s, e.Decision)
 }
 
@@ -306,6 +307,21 @@ func (p *replay) gap(s *stream, e *collyrobots.Event) {
 // back says something about a group.
 func wasSet(gap time.Duration, e *collyrobots.Event) bool {
 	return gap < 0 || e.Group == "" && gap > e.Gap+clockTolerance
+}
+
+// rate compares the delay in force with the Request-rate of the robots.txt, if the dialect has that.
+func (p *replay) rate(s *stream, e *collyrobots.Event) {
+	if e.Decision.Hash == "" {
+		return
+	}
+	group, err := p.rules.group(e.Decision)
+	if err != nil || group.Schedule() == nil {
+		return // decision has reported the error
+	}
+	rate, _, _ := group.Schedule().At(e.Time)
+	if rate.Delay > e.Delay {
+		p.except(s, e.Host, "MaxDelay", fmt.Sprintf("the request rate of one in %v was capped at %v", rate.Delay, e.Delay))
+	}
 }
 
 // gapFault says why the clock of a log and the monotonic clock of its process show different gaps.

@@ -14,6 +14,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/dialect"
 )
 
 // TestPermittedPrograms checks that the logs of programs that use an option instead of a robots.txt
@@ -81,6 +82,13 @@ func permittedPrograms() []program {
 		{name: "an empty robots.txt of the operator", exceptions: []string{"shop.test: RobotsTxt: the option decided in place of the site"}, run: visit(forShop(collyrobots.RobotsTxt([]byte{}))...)},
 		{name: "a listener that hides the delay in force", exceptions: []string{"shop.test: MaxDelay: the crawl delay of 2s was capped at 0s"}, run: func(p *programRun) {
 			p.visitChanged(func(e *collyrobots.Event) { e.Delay = 0 }, every("shop.test", 2)...)
+		}},
+		{name: "a listener that hides the request rate", exceptions: []string{"shop.test: MaxDelay: the request rate of one in 10s was capped at 0s"}, sites: siteOf("User-agent: *\nRequest-rate: 1/10s\n", ""), run: func(p *programRun) {
+			hide := collyrobots.OnEveryEvent(func(e collyrobots.Event) {
+				e.Delay = 0
+				p.log.Event(e)
+			})
+			p.visit([]collyrobots.Option{hide, collyrobots.Dialect(dialect.Seznam())}, every("shop.test", 2)...)
 		}},
 		{name: "unreachable", exceptions: []string{"shop.test: WhenUnreachable: the option decided in place of the site"}, sites: siteOf(503, ""), run: func(p *programRun) {
 			p.visit([]collyrobots.Option{collyrobots.WhenUnreachable(collyrobots.AllowAll)}, every("shop.test", 2)...)

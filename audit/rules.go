@@ -44,7 +44,7 @@ type parsedRules struct {
 // maxParsed and maxParsedSize bound the number and the size of the parsed files in memory.
 const (
 	maxParsed     = 1000
-	maxParsedSize = 32 << 20
+	maxParsedSize = 8 << 20
 )
 
 func newRulebook() *rulebook {

@@ -181,7 +181,7 @@ const importRules = `
 	examples/*:        . ./dialect ./sitemap ./store ./internal/term ./internal/robotsfile github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/queue
 	examples/browser:  ./robotstest github.com/chromedp/chromedp github.com/chromedp/cdproto/cdp github.com/chromedp/cdproto/fetch github.com/chromedp/cdproto/network
 	examples/client:   ./internal/demo
-	examples/crawl:    ./internal/demo ./view
+	examples/crawl:    ./audit ./internal/demo ./view
 	examples/distributed: ./internal/demo ./hostqueue ./store/redisstore github.com/redis/go-redis/v9 github.com/redis/go-redis/v9/logging
 	examples/ftp:      github.com/jlaffaye/ftp
 	examples/picture:  ./robotstest

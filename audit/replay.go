@@ -357,6 +357,7 @@ func (p *replay) decision(s *stream, d *collyrobots.Decision) {
 	default:
 		return // the page was denied for another reason, or there are no rules; see fresh
 	}
+	s.log.add(Reading{Dialect: d.Dialect, Token: d.Token})
 	if isConcealed(d.URL) || isClipped(d.URL) {
 		p.report.check(CheckRules).Unchecked++
 		return

@@ -3,8 +3,11 @@ package audit
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/collyrobots/collyrobots/dialect"
 )
 
 // A Report is the result of Verify.
@@ -36,9 +39,40 @@ type LogReport struct {
 	Closed   bool      // whether the last process has called Close
 	OwnKey   bool      // whether the key was only found in the folder, so that it proves nothing
 
+	// Readings are the dialects and product tokens of the decisions that could be repeated, in the
+	// order of their first decisions. There are at most 100.
+	Readings []Reading
+
 	// Cosignatures are those of the Witnesses of the Verifier: first on the last checkpoint, and then
 	// on the Checkpoints of the Verifier.
 	Cosignatures []Cosignature
+}
+
+// A Reading says how a crawl has read robots.txt.
+type Reading struct {
+	Dialect dialect.Dialect
+	Token   string // Decision.Token
+}
+
+// maxReadings bounds LogReport.Readings.
+const maxReadings = 100
+
+// add adds a reading, unless l has it.
+func (l *LogReport) add(r Reading) {
+	r.Token = shorten(r.Token)
+	if slices.Contains(l.Readings, r) || len(l.Readings) >= maxReadings {
+		return
+	}
+	l.Readings = append(l.Readings, r)
+}
+
+// String returns the reading as a sentence.
+func (r Reading) String() string {
+	names := "all crawlers"
+	if r.Token != "" {
+		names = r.Token
+	}
+	return fmt.Sprintf("The crawl has read robots.txt in the dialect %v, with the rules for %s.", r.Dialect, names)
 }
 
 // A Cosignature says that a witness has seen a log at a time.
@@ -185,6 +219,9 @@ func (r *Report) WriteText(w io.Writer) error {
 
 // writeNotes writes what is unusual about a log, but no fault.
 func (r *Report) writeNotes(b *strings.Builder, l LogReport) {
+	for _, reading := range l.Readings {
+		fmt.Fprintf(b, "  %v\n", reading)
+	}
 	if !l.Closed {
 		b.WriteString("  The log does not end with Close: the process was killed, or is still running.\n")
 	}

@@ -93,6 +93,9 @@ func TestVerifyPoliteCrawl(t *testing.T) {
 		if l.Starts < 30 || l.Denied < 6 && d != dialect.Temoto() || l.Open != 0 || !l.Closed || l.Unsigned != 0 || !l.OwnKey {
 			t.Errorf("%v: got %+v", d, l)
 		}
+		if len(l.Readings) != 1 || l.Readings[0].Dialect != d || !strings.HasPrefix(l.Readings[0].Token, "ExampleBot") {
+			t.Errorf("%v: got the readings %v", d, l.Readings)
+		}
 		for _, c := range r.Checks {
 			if c.Checked < 6 {
 				t.Errorf("%v: only %d things were checked for %s", d, c.Checked, c.Check)

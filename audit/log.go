@@ -63,6 +63,7 @@ type Log struct {
 	conceal concealer
 	end     chan struct{} // closed by Close
 	ended   chan struct{} // closed when run has returned
+	added   chan struct{} // has an element if there may be an event since the last call of idle
 
 	witnesses []*witness
 
@@ -116,6 +117,7 @@ func open(dir string, c config) (*Log, error) {
 		conceal: c.conceal,
 		end:     make(chan struct{}),
 		ended:   make(chan struct{}),
+		added:   make(chan struct{}, 1),
 		lock:    lock,
 		bodies:  make(map[[sha256.Size]byte]bool),
 
@@ -171,6 +173,10 @@ func (l *Log) Event(e collyrobots.Event) {
 	if l.closed {
 		l.tellClosed()
 		return
+	}
+	select {
+	case l.added <- struct{}{}:
+	default: // run has not seen the last one yet
 	}
 	if l.writer.Unwritten() > maxUnwritten && !l.write(l.save) {
 		l.lost++
@@ -257,21 +263,37 @@ func (l *Log) run() {
 		following.Go(func() { l.follow(ctx, w) })
 	}
 	l.wakeWitnesses()
-	ticker := time.NewTicker(flushEvery)
-	defer ticker.Stop()
-	signed := time.Now()
+	opened := time.Now()
+	signed := time.Duration(0) // when the last checkpoint was due, after opened
 	for {
+		if l.idle() {
+			select {
+			case <-l.end:
+				return
+			case <-l.added:
+				signed = time.Since(opened).Truncate(checkpointEvery)
+			}
+		}
 		select {
 		case <-l.end:
 			return
-		case now := <-ticker.C:
-			l.flush(now.Sub(signed) >= checkpointEvery)
-			if now.Sub(signed) >= checkpointEvery {
-				signed = now
-				l.wakeWitnesses()
-			}
+		case <-time.After(flushEvery - time.Since(opened)%flushEvery):
+		}
+		due := time.Since(opened)-signed >= checkpointEvery
+		l.flush(due)
+		if due {
+			signed = time.Since(opened).Truncate(checkpointEvery)
+			l.wakeWitnesses()
 		}
 	}
+}
+
+// idle reports whether there is nothing to do until the next event. A witness that has failed is
+// asked again without one.
+func (l *Log) idle() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.writer.Size() == uint64(l.signed.tree.N) && l.lost == 0 && !l.failing && len(l.witnesses) == 0
 }
 
 // flush writes the entries that are in memory, and a checkpoint if sign is true.

@@ -222,9 +222,9 @@ func (o *object) encode(value any) {
 	o.b = append(o.b, unescape(bytes.TrimSuffix(text.Bytes(), []byte("\n")))...)
 }
 
-// unescape returns JSON in which the escapes that stand for bytes of no character are replaced by
-// the character U+FFFD. Package json writes such an escape for each byte that is not UTF-8, which a
-// pattern of robots.txt may have, and the character when the text is encoded again.
+// unescape replaces the escapes of U+FFFD in JSON by the character. Package json writes this escape
+// for a byte that is not UTF-8, such as one in a pattern of robots.txt. It writes the character when
+// the decoded text is encoded again, so an entry would have two forms.
 func unescape(text []byte) []byte {
 	const escape = `\ufffd`
 	if !bytes.Contains(text, []byte(escape)) {

@@ -297,7 +297,7 @@ func TestRunningLog(t *testing.T) {
 }
 
 // copyRunning copies a folder as cp does: in the order of the names, without the files that vanish
-// meanwhile.
+// during the copy.
 func copyRunning(t *testing.T, dir string) (copied string) {
 	t.Helper()
 	copied = t.TempDir()

@@ -35,9 +35,9 @@ type Verifier struct {
 	// the logs, which must have its entries.
 	Checkpoints [][]byte
 	// Witnesses are the verifier keys of witnesses. Each of them must have cosigned the last
-	// checkpoint of each log. Keys with the same name are those of one witness, one of which is
-	// enough. No entry may be more than a minute newer than a cosignature of its log. The
-	// cosignatures of Checkpoints count for the times of entries, and are reported.
+	// checkpoint of each log. Keys with the same name are those of one witness, and a cosignature
+	// with any of them is enough. No entry may be more than a minute newer than a cosignature of its
+	// log. The cosignatures of Checkpoints count for the times of entries, and are reported.
 	Witnesses []string
 }
 

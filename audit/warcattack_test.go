@@ -548,7 +548,7 @@ func TestExportWARCLargeLog(t *testing.T) {
 	}
 }
 
-// TestExportWARCOfRunningCrawl exports a log that grows meanwhile.
+// TestExportWARCOfRunningCrawl exports a log that grows during the export.
 func TestExportWARCOfRunningCrawl(t *testing.T) {
 	dir := t.TempDir()
 	l := mustOpen(t, dir)

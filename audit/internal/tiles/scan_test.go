@@ -107,7 +107,7 @@ func TestScanFindsDamage(t *testing.T) {
 }
 
 // TestScanWhileWritten scans a log again and again while another goroutine writes entries and
-// checkpoints. Bundles and tiles become full meanwhile, and their partial files are removed.
+// checkpoints. At the same time, bundles and tiles become full, and their partial files are removed.
 func TestScanWhileWritten(t *testing.T) {
 	dir := t.TempDir()
 	w := open(t, dir)

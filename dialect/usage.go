@@ -24,8 +24,10 @@ var usageKeys = map[kind]string{
 // tokens, in the order of the file. It returns nil if there are none. They are:
 //
 //   - The Content-Usage and Content-Signal lines of the group that [Rules.Group] returns for the
-//     tokens. If several groups are combined, these are the lines of all of them. The lines do not
-//     end a run of User-agent lines, so they change no decision.
+//     tokens. If several groups are combined, these are the lines of all of them. A Content-Usage
+//     line is a rule of its group (draft-ietf-aipref-attach-05), so a User-agent line after it
+//     begins another group. This applies only to UsageLines: Allow and Disallow lines after it
+//     belong to the same groups as without it, so it changes no decision.
 //   - The Content-Signal lines before the first User-agent line. They apply to all crawlers.
 //   - The License lines. They apply to all crawlers, wherever they are.
 //
@@ -73,7 +75,7 @@ func (r *Rules) usageLines(ours func(value string) bool) (lines []UsageLine) {
 				before = append(before, r.usageLine(rec))
 			}
 		}
-		ended = ended || v.endsRun(rec.kind)
+		ended = ended || rec.kind == usageLine || v.endsRun(rec.kind)
 	}
 	slices.SortFunc(lines, func(a, b UsageLine) int { return a.Line - b.Line })
 	return lines

@@ -28,7 +28,15 @@ var usageFiles = []struct {
 		"u3 u7", map[string]string{"temoto": "u3 u7"},
 	},
 	{"run of names", "User-agent: Other\nUser-agent: ExampleBot\nContent-Usage: train-ai=n\nDisallow: /x\n", "u3", nil},
-	{"line within a run", "User-agent: Other\nContent-Usage: train-ai=n\nUser-agent: ExampleBot\nDisallow: /x\n", "u2", nil},
+	{"line within a run", "User-agent: Other\nContent-Usage: train-ai=n\nUser-agent: ExampleBot\nDisallow: /x\n", "", nil},
+	{"signal within a run", "User-agent: Other\nContent-Signal: ai-train=no\nUser-agent: ExampleBot\nDisallow: /x\n", "s2", nil},
+	{
+		"draft-ietf-aipref-attach-05: the line is a rule of its group, which another group follows",
+		"User-agent: LicensedBot\nContent-Usage: / train-ai=y\n\nUser-agent: *\nContent-Usage: train-ai=n\n",
+		"u5", map[string]string{"original1994": "", "seznam": ""},
+	},
+	{"the same without a blank line", "User-agent: LicensedBot\nContent-Usage: / train-ai=y\nUser-agent: *\nContent-Usage: train-ai=n\nDisallow: /x\n", "u4", nil},
+	{"the same for the crawler that is named first", "User-agent: ExampleBot\nContent-Usage: / train-ai=y\nUser-agent: *\nContent-Usage: train-ai=n\nDisallow: /x\n", "u2", nil},
 	{"line after a rule of another group", "User-agent: Other\nDisallow: /\nContent-Usage: train-ai=n\nUser-agent: ExampleBot\nDisallow: /x\n", "", nil},
 	{
 		"blank line in a group", "User-agent: *\nDisallow: /x\n\nContent-Signal: ai-train=no\n",

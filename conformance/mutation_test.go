@@ -74,7 +74,7 @@ var mutations = []mutation{
 	{"an escaped slash equals a slash", "normal.go", "case class == queryReserved && inQuery:", "case class == queryReserved:"},
 	{"reserved bytes in the query differ from their escapes", "normal.go", "case class == queryReserved && inQuery:", "case class == queryReserved && inQuery && !escaped:"},
 	{"Google: bytes that are not ASCII are not escaped", "normal.go", "case c >= 0x80:", "case c == 0xff:"},
-	{"an escaped star is a wildcard", "normal.go", "return class != illegal && (class != starOrDollar || pattern)", "return class != illegal && class < percent"},
+	{"an escaped star is a wildcard", "normal.go", "return class < rarelyEscaped && (class != starOrDollar || pattern)", "return class < rarelyEscaped"},
 
 	// Delays, sitemaps, sizes.
 	{"Coc Coc: the delay has no limit", "delay.go", "case written > 10*time.Second:", "case written < 0:"},

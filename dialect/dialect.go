@@ -58,7 +58,8 @@ const (
 //   - $ is an anchor only if it is the last byte of a pattern. Otherwise it stands for itself.
 //   - Bytes that are not ASCII are percent-encoded unchanged, regardless of the encoding of the
 //     file. A percent sign in a rule that is not followed by two hex digits matches both itself
-//     and %25, which crawlers send for it.
+//     and %25, which crawlers send for it. It does not match the beginning of %24 or of another
+//     escape of a byte that a URL may also contain as it is.
 //   - In the query, the characters : / ? [ ] @ equal their escapes, as in the table of 2.2.2. In
 //     the path, %2F differs from /.
 //   - /robots.txt is always allowed. /robots.txt?x is another URI and not always allowed.

@@ -475,21 +475,30 @@ func naiveGoogle(text string, pattern bool) string {
 	return text
 }
 
-// naiveNormal returns the normal form of a byte or an escape according to RFC 9309.
+// naiveNormal returns the normal form of a byte or an escape according to RFC 9309. A byte that may
+// be in a URL with or without an escape becomes a NUL, \x01 and the byte, so that a lone percent
+// sign does not match the beginning.
 func naiveNormal(text string) string {
 	const (
-		unreservedBytes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
-		reservedBytes   = ":/?#[]@!&'()+,;=" // without * and $
+		unreservedBytes    = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+		reservedBytes      = ":/?#[]@!&'()+,;=" // without * and $
+		rarelyEscapedBytes = "*$\"<>\\^`{|}"
 	)
 	if len(text) == 3 {
 		c := unhexByte(text)
 		if strings.Contains(unreservedBytes, string(rune(c))) && c < 0x80 {
 			return string(rune(c))
 		}
+		if strings.Contains(rarelyEscapedBytes, string(rune(c))) {
+			return "\x00\x01" + string([]byte{c})
+		}
 		return strings.ToUpper(text)
 	}
 	if c := text[0]; c < 0x80 && strings.Contains(unreservedBytes+reservedBytes+"%", text) {
 		return text
+	}
+	if strings.Contains(rarelyEscapedBytes, text) {
+		return "\x00\x01" + text
 	}
 	return hexOf(text[0])
 }
@@ -572,7 +581,7 @@ func naiveLength(d dialect.Dialect, units []unit) int {
 
 // unitsMatch reports whether a pattern matches the beginning of a target. For each unit of the
 // pattern, it computes the positions that the units up to it can reach. It compares bytes, so a
-// lone percent sign matches the beginning of every escape.
+// lone percent sign matches the beginning of every escape in the target.
 func unitsMatch(pattern, target []unit) bool {
 	var text string    // the text of the target
 	var inQuery []bool // for each byte of text

@@ -32,7 +32,8 @@ const (
 	queryReserved        // equals its escape in the query: : / ? [ ] @
 	starOrDollar         // special in a pattern
 	percent
-	illegal // always escaped
+	rarelyEscaped // illegal, but URLs are sent with it; equals its escape
+	illegal       // always escaped
 )
 
 var byteClass = func() (class [256]uint8) {
@@ -46,6 +47,8 @@ var byteClass = func() (class [256]uint8) {
 			class[c] = starOrDollar
 		case c == '%':
 			class[c] = percent
+		case strings.IndexByte("\"<>\\^`{|}", c) >= 0:
+			class[c] = rarelyEscaped
 		case strings.IndexByte("!&'()+,;=", c) < 0:
 			class[c] = illegal
 		}
@@ -96,11 +99,15 @@ func oddOf8(s string) uint8 {
 // appendCanonical appends the form of s that RFC 9309 compares (2.2.2). In this form, each byte has
 // one spelling: unreserved bytes are not escaped, other escapes are in upper case, bytes that a URL
 // cannot contain are escaped, and bytes that are reserved only in the path are not escaped in the
-// query. In a target, * and $ are ordinary bytes and are escaped (2.2.3). In a pattern, they are
-// not changed.
+// query. In a target, * and $ are ordinary bytes (2.2.3). In a pattern, they are not changed.
 //
-// inQuery says whether s begins in the query. In the table of 2.2.2, the bytes of the query that
-// are reserved only in the path are escaped. The result is shorter than that form by widened bytes.
+// A URL may contain some bytes with or without an escape, such as * and $ as ordinary bytes. Their
+// spelling is the byte with the highest bit set, and not the escape, because a % that begins no
+// escape in a pattern must not match an escape that the URL does not have. No other byte has that
+// bit in this form.
+//
+// inQuery says whether s begins in the query. Rules are compared by the length of the form in which
+// all these bytes are escaped. The result is shorter than that form by widened bytes.
 func appendCanonical(dst []byte, s string, pattern, inQuery bool) (result []byte, widened int) {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -116,6 +123,9 @@ func appendCanonical(dst []byte, s string, pattern, inQuery bool) (result []byte
 		case class == unreserved, !escaped && keeps(class, pattern):
 			dst = append(dst, c)
 			inQuery = inQuery || c == '?'
+		case class == starOrDollar || class == rarelyEscaped:
+			dst = append(dst, c|0x80)
+			widened += 2
 		default:
 			dst = appendEscape(dst, c)
 		}
@@ -125,7 +135,7 @@ func appendCanonical(dst []byte, s string, pattern, inQuery bool) (result []byte
 
 // keeps reports whether appendCanonical does not escape a byte of that class.
 func keeps(class uint8, pattern bool) bool {
-	return class != illegal && (class != starOrDollar || pattern)
+	return class < rarelyEscaped && (class != starOrDollar || pattern)
 }
 
 // hasNormalEscapes reports whether each % in s begins an escape. If upper is set, the hex digits of

@@ -132,6 +132,8 @@ var readings = []reading{
 	{"a pattern is not decoded twice", encoded, "User-agent: *|Disallow: /a%2562", "x", "/ab /a%62", "/a%2562"},
 	{"a lone percent sign in a rule also matches %25", all, "User-agent: *|Disallow: /a%zz|Disallow: /b%25c|Disallow: /d%", "x", "/a /azz /b /b%c", "/a%zz /a%25zz /b%25c /d% /d%25"},
 	{"a lone percent sign is not the beginning of an escape that the target form adds", "rfc9309 coccoc yandex seznam", "User-agent: *|Disallow: /a%2|Disallow: /b%|Disallow: /?c%7|Disallow: /*/d%2$", "x", "/a$b /a%24b /a* /a%2Ab /b$ /b*c /?c| /?c%7C /x/d$ /x/d*", "/a%2 /a%252 /a%2Fb /b%C3 /b%25 /?c%257 /x/d%252"},
+	{"an escaped slash after a wildcard equals a slash in the query, also at the end", "rfc9309 coccoc yandex seznam", "User-agent: *|Disallow: /*%2Fb$", "x", "/x/b /a?x=/bc /a?x=b", "/a?x=/b /a?x=%2Fb /a%2fb /a?/b"},
+	{"an escaped slash after a wildcard differs from a slash in the path, also if the end is in the query", "rfc9309 coccoc yandex seznam", "User-agent: *|Disallow: /*%2F?b$", "x", "/x/?b", "/x%2F?b /a?x/?b"},
 	{"a lone percent sign next to a wildcard also matches %25", modern, "User-agent: *|Disallow: /*%off$|Disallow: /a*5%*b", "x", "/%2off /5%off5", "/%off /x/5%25off /a/5%b /a/5%25/b"},
 	{"a pattern is not decoded twice after a wildcard", encoded, "User-agent: *|Disallow: /*%2%66", "x", "/a?b/c /a/b /a%2Fb", "/a%252f /a?b%252f"},
 	{"escaped * and $ are not special", encoded, "User-agent: *|Disallow: /a%2Ab|Disallow: /c%24", "x", "/axb /c", "/a*b /a%2ab /c$ /c%24d"},

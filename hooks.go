@@ -61,7 +61,7 @@ func (h *hooks) attach() {
 	}
 	h.callbacks = h.handle.RequestCallbacks()
 	h.c.OnRequestHeaders(h.onRequestHeaders)
-	h.handle.OnErrorFirst(h.countRefused)
+	h.handle.OnErrorFirst(h.onErrorFirst)
 	h.c.OnError(h.onError)
 	h.handle.AddOwn(func() {
 		if h.enforcesTags {
@@ -297,9 +297,18 @@ func (h *hooks) onResponse(r *colly.Response) {
 	}
 }
 
-// countRefused is called before the user's callbacks for a page that failed. It counts a page that
-// was not sent, because an OnError callback that was registered before the plugin may retry it
-// before onError is called.
+// onErrorFirst is called before the user's callbacks for a page that failed. It gives a page without
+// a response an empty header, because Colly gives it none, and callbacks read headers such as
+// Retry-After.
+func (h *hooks) onErrorFirst(r *colly.Response, err error) {
+	if r.Headers == nil {
+		r.Headers = &http.Header{}
+	}
+	h.countRefused(r, err)
+}
+
+// countRefused counts a page that was not sent, because an OnError callback that was registered
+// before the plugin may retry it before onError is called.
 func (h *hooks) countRefused(r *colly.Response, err error) {
 	if h.retired() {
 		return

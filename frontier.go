@@ -116,8 +116,8 @@ const CtxWaited = "collyrobots.waited"
 // collectors in the same order and visits the same first page. In that run, Visit returns colly's
 // AlreadyVisitedError for a page that was submitted again before.
 //
-// Requests with other methods, requests of collectors that are not asynchronous, targets of
-// redirects, and the requests of http.Clients are not recorded. If AllowURLRevisit is set, a kill
+// Requests with other methods or with a body, requests of collectors that are not asynchronous,
+// targets of redirects, and the requests of http.Clients are not recorded. If AllowURLRevisit is set, a kill
 // may lose the links of the pages that were under way. If f fails, for example because the disk is
 // full, pages go on as without Frontier, and one that then fails is not tried again. Colly's
 // MaxRequests counts a page that has waited three times.

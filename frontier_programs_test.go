@@ -1,9 +1,11 @@
 package collyrobots_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"github.com/gocolly/colly/v2"
+	"github.com/gocolly/colly/v2/queue"
 	"github.com/gocolly/colly/v2/storage"
 
 	"github.com/collyrobots/collyrobots"
@@ -81,6 +84,53 @@ func TestFrontierPrograms(t *testing.T) {
 				c.Wait()
 			},
 			schedule: "0s /robots.txt, 2s /once, 4s /once, 6s /1", states: "done: /1 /once",
+		},
+		"Retry in OnError of a page that has waited": {
+			site: robotstest.Site{"/once": once},
+			run: func(t *testing.T, c *crawl, store *memoryStore) {
+				attempts = 0
+				c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
+				visitInTurn(t, c, "/0", "/once", "/1")
+				c.Wait()
+			},
+			schedule: "0s /robots.txt, 2s /0, 4s /once, 6s /once, 8s /1", states: "done: /0 /1 /once",
+		},
+		"Retry in OnResponse of a page that has waited, and Close": {
+			site: robotstest.Site{"/captcha": robotstest.Page()},
+			run: func(t *testing.T, c *crawl, store *memoryStore) {
+				c.OnResponse(func(r *colly.Response) {
+					if r.Request.URL.Path == "/captcha" {
+						r.Request.Retry()
+					}
+				})
+				visitInTurn(t, c, "/0", "/captcha", "/1")
+				time.Sleep(5 * time.Second)
+				must(t, c.robots.Close())
+				c.Wait()
+			},
+			schedule: "0s /robots.txt, 2s /0, 4s /captcha", states: "done: /0, waits: /1 /captcha",
+		},
+		"colly/queue": {
+			run: func(t *testing.T, c *crawl, store *memoryStore) {
+				q, err := queue.New(2, &queue.InMemoryQueueStorage{MaxSize: 100})
+				must(t, err)
+				for i := range 6 {
+					must(t, q.AddURL(fmt.Sprint("http://a.test/", i)))
+				}
+				must(t, q.Run(c.Collector.Collector))
+				c.Wait()
+			},
+			states: "done: /0 /1 /2 /3 /4 /5",
+		},
+		"bodies": {
+			run: func(t *testing.T, c *crawl, store *memoryStore) {
+				for i, body := range []io.Reader{http.NoBody, strings.NewReader(""), new(bytes.Buffer), bytes.NewBufferString("body"), strings.NewReader("body")} {
+					must(t, c.Request("GET", fmt.Sprint("http://a.test/", i), body, nil, nil))
+					synctest.Wait()
+				}
+				c.Wait()
+			},
+			schedule: "0s /robots.txt, 2s /0, 4s /3, 6s /4, 8s /1, 10s /2", states: "done: /0 /1 /2",
 		},
 		"redirects": {
 			site: robotstest.Site{"/a": robotstest.Redirect("/5"), "/b": robotstest.Redirect("/0"), "/c": robotstest.Redirect("/closed")},

@@ -178,7 +178,7 @@ func (h *hooks) guardCallbacks() {
 
 // isRecordable reports whether a request is one that the option Frontier records.
 func (h *hooks) isRecordable(r *colly.Request) bool {
-	if r.Method != http.MethodGet || r.Body != nil || !hasRobots(r.URL) {
+	if r.Method != http.MethodGet || hasBody(r) || !hasRobots(r.URL) {
 		return false
 	}
 	if !h.c.Async {

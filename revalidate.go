@@ -1,6 +1,7 @@
 package collyrobots
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -176,11 +177,19 @@ func (h *hooks) hasRecord(r *colly.Request) bool {
 	return r.Method == http.MethodGet && !hasBody(r) && h.c.CacheDir == "" && isWeb(r.URL) && (*r.Headers)["Host"] == nil
 }
 
-// hasBody reports whether r has a body. A request that was decoded, such as one of a queue, has an
-// empty one.
+// hasBody reports whether r has a body. A request that was decoded, such as one of a queue or one
+// that has waited in a URLStore, has an empty one. The result is the same before and after the body
+// was sent.
 func hasBody(r *colly.Request) bool {
-	sized, ok := r.Body.(interface{ Size() int64 })
-	return r.Body != nil && !(ok && sized.Size() == 0)
+	switch body := r.Body.(type) {
+	case nil:
+		return false
+	case interface{ Size() int64 }:
+		return body.Size() != 0
+	case *bytes.Buffer:
+		return body.Cap() != 0
+	}
+	return r.Body != http.NoBody
 }
 
 // recall looks up the record of q, unless it was looked up before. q was checked already.

@@ -24,9 +24,11 @@ const (
 	// EndingRefused means that pages were not sent because of StopRefused. Pages of the host may
 	// have been sent since then.
 	EndingRefused Ending = "refused"
-	// EndingCancelled means that the context of a page ended before the page was done.
+	// EndingCancelled means that the context of a page ended before the page was done. It also means
+	// that pages of a host without EndingBudget and EndingRefused were left in a URLStore.
 	EndingCancelled Ending = "cancelled"
-	// EndingClosed means that pages were not sent because of Plugin.Close.
+	// EndingClosed means that pages were not sent because of Plugin.Close. The pages that were left
+	// in a URLStore count only for a host without EndingBudget and EndingRefused.
 	EndingClosed Ending = "closed"
 )
 
@@ -104,21 +106,26 @@ func (q *request) isCancelled() bool {
 }
 
 // endingOf returns the Ending of a host. onDisk is the number of its pages that wait in a URLStore.
-// paused reports whether these pages are not handed out, because the crawl was cancelled.
+// paused reports whether these pages are not handed out, because the crawl has ended. A host that
+// has reached a limit ended because of the limit: its pages on disk wait for a later run.
 func endingOf(s pace.Stats, onDisk int, closed, paused bool) Ending {
 	switch {
 	case s.Busy, s.Requests+s.Pages+s.Denied == 0:
 		return ""
-	case s.Marks&leftByClose != 0, onDisk > 0 && closed:
+	case s.Marks&leftByClose != 0:
 		return EndingClosed
-	case s.Marks&leftByCancel != 0, onDisk > 0 && paused:
+	case s.Marks&leftByCancel != 0:
 		return EndingCancelled
-	case onDisk > 0:
+	case onDisk > 0 && !closed && !paused:
 		return ""
 	case s.Marks&leftByRefusals != 0:
 		return EndingRefused
 	case s.Marks&leftByBudget != 0:
 		return EndingBudget
+	case onDisk > 0 && closed:
+		return EndingClosed
+	case onDisk > 0:
+		return EndingCancelled
 	}
 	return EndingDone
 }

@@ -136,3 +136,49 @@ func TestEndedByCancelWithFrontier(t *testing.T) {
 		}
 	})
 }
+
+// TestEndedByLimitWithFrontier checks the endings of hosts whose pages are in a URLStore because of
+// a limit: after the crawl, when it was cancelled, and after Close.
+func TestEndedByLimitWithFrontier(t *testing.T) {
+	for name, end := range map[string]func(cancel func(), c *crawl){
+		"done":   func(_ func(), c *crawl) { c.Wait() },
+		"cancel": func(cancel func(), c *crawl) { time.Sleep(20 * time.Second); cancel(); c.Wait() },
+		"Close":  func(_ func(), c *crawl) { time.Sleep(20 * time.Second); c.robots.Close(); c.Wait() },
+		"done and Close": func(_ func(), c *crawl) {
+			c.Wait()
+			c.robots.Close()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{
+				"budget.test":  robotstest.Pages(4, "User-agent: *\nCrawl-delay: 2"),
+				"refused.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 2", "*": http.StatusForbidden},
+				"slow.test":    robotstest.Pages(4, "User-agent: *\nCrawl-delay: 100"),
+			}, func(t *testing.T, web *robotstest.Web) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				c := start(t, web, []colly.CollectorOption{colly.Async(), colly.StdlibContext(ctx)}, collyrobots.StopRefused(2),
+					collyrobots.ForHosts("budget.test", collyrobots.MaxPages(2)), collyrobots.Frontier(newMemoryStore()))
+				for _, host := range []string{"budget", "refused", "slow"} {
+					for i := range 4 {
+						c.Visit(fmt.Sprintf("http://%s.test/%d", host, i))
+					}
+				}
+				end(cancel, c)
+				synctest.Wait()
+				want := map[string]collyrobots.Ending{"budget.test": "budget", "refused.test": "refused", "slow.test": "done"}
+				switch name {
+				case "cancel":
+					want["slow.test"] = "cancelled"
+				case "Close":
+					want["slow.test"] = "closed"
+				}
+				for host, ending := range want {
+					if s := hostStats(t, c.robots, host); s.Ended != ending || (s.OnDisk > 0) != (ending != "done") {
+						t.Errorf("%s: %q with %d pages on disk, want %q", host, s.Ended, s.OnDisk, ending)
+					}
+				}
+			})
+		})
+	}
+}

@@ -313,7 +313,7 @@ func (s *memoryStore) Waiting(host string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.pages {
-		if p.Host == host && p.state == waits {
+		if p.Host == host && (p.state == waits || p.state == postponed) {
 			n++
 		}
 	}

@@ -23,11 +23,11 @@ import (
 // build.
 const importRules = `
 	# From bytes and URLs to decisions, without I/O, logging or Colly. Only one file uses temoto.
-	dialect:           ./dialect/internal/match golang.org/x/net/idna !io !os !net/http !log !bufio
+	dialect:           ./internal/match golang.org/x/net/idna !io !os !net/http !log !bufio
 	dialect/temoto.go: github.com/temoto/robotstxt
 
-	# From patterns in normal form to the rule that decides. Only dialect imports it.
-	dialect/internal/match: !io !os !net/http !log !bufio
+	# From patterns to the one that decides. It owns their normal form, so that all patterns are compared alike.
+	internal/match:    !io !os !net/http !log !bufio
 
 	# From an io.Reader to entries. The caller fetches the files.
 	sitemap:           ./internal/redact ./internal/weburl golang.org/x/net/html/charset !os !net/http !log
@@ -100,7 +100,7 @@ const importRules = `
 	webbotauth:        github.com/dunglas/httpsfv golang.org/x/net/http/httpguts !log !os
 
 	# Preferences about the use of content, from bytes to values. It knows neither dialects nor policies.
-	usage:             github.com/dunglas/httpsfv !io !os !log
+	usage:             ./internal/match github.com/dunglas/httpsfv !io !os !log
 
 	# Rules about pages, from bytes to values.
 	robotstags:        ./internal/metatags github.com/dunglas/httpsfv !io !os !log
@@ -228,8 +228,8 @@ func TestImportRulesCatch(t *testing.T) {
 		{"dialect/parse.go", "github.com/temoto/robotstxt", false},
 		{"dialect/temoto.go", "github.com/temoto/robotstxt", true},
 		{"dialect/temoto.go", "golang.org/x/net/idna", true},
-		{"dialect/decide.go", "./dialect/internal/match", true},
-		{"dialect/internal/match/match.go", "./dialect", false},
+		{"dialect/decide.go", "./internal/match", true},
+		{"internal/match/match.go", "./dialect", false},
 		{"sitemap/walk.go", "./dialect", false},
 		{"sitemap/walk.go", "net/http/cookiejar", false},
 		{"internal/policy/fetch.go", ".", false},

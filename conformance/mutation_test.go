@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// A mutation is a fault that is put into a copy of package dialect.
+// A mutation is a fault that is put into a copy of package dialect, or of package match, which has
+// its patterns.
 type mutation struct {
 	name string
 	file string // in the folder dialect
@@ -52,29 +53,29 @@ var mutations = []mutation{
 	{"Yandex: a large file is read in part", "dialect.go", "cleanParams: true, limited: true,", "cleanParams: true,"},
 	{"Seznam: Allow is ignored", "dialect.go", "name: \"seznam\", records: true,", "name: \"seznam\", records: true, onlyDisallow: true,"},
 	{"Seznam: * and $ stand for themselves", "dialect.go", "delayEndsRun: true, rates: true,", "delayEndsRun: true, rates: true, plain: true,"},
-	{"Disallow wins a tie", "internal/match/match.go", "if !d.Allow && (", "if d.Allow && ("},
-	{"the shortest pattern wins", "internal/match/match.go", "uint64(1<<rankBits-1-d.Rank) << 1", "uint64(d.Rank) << 1"},
-	{"the first rule of the file wins", "internal/match/match.go", "key := uint64(1<<rankBits-1-d.Rank) << 1", "key := uint64(0)"},
-	{"the anchor does not count in the length", "pattern.go", "d.Rank = uint32(len(pattern) - len(body) + c.normalize(body))", "d.Rank = uint32(c.normalize(body))"},
+	{"Disallow wins a tie", "../internal/match/match.go", "if !d.Allow && (", "if d.Allow && ("},
+	{"the shortest pattern wins", "../internal/match/match.go", "uint64(1<<rankBits-1-d.Rank) << 1", "uint64(d.Rank) << 1"},
+	{"the first rule of the file wins", "../internal/match/match.go", "key := uint64(1<<rankBits-1-d.Rank) << 1", "key := uint64(0)"},
+	{"the anchor does not count in the length", "../internal/match/pattern.go", "d.Rank = uint32(len(pattern) - len(body) + counted)", "d.Rank = uint32(counted)"},
 	{"an empty Disallow denies", "decide.go", "Allowed: r.Allow || r.Pattern == \"\"", "Allowed: r.Allow"},
 	{"/robots.txt is not always allowed", "dialect.go", "slashFirst: true, openRobots: true,", "slashFirst: true,"},
 	{"Google: an index file does not allow its directory", "compile.go", "if c.v.indexFile && rule.Allow {", "if c.v == nil {"},
 
 	// Matching.
-	{"a final $ has no effect", "pattern.go", "d.Kind |= match.Anchored", "d.Kind |= 0"},
-	{"the end is not compared after a wildcard", "internal/match/wildcard.go", "return strings.HasSuffix(s, text)", "return strings.Contains(s, text)"},
-	{"parts around a wildcard may overlap", "internal/match/wildcard.go", "s = s[at+i:]", "s = s[at:]"},
-	{"a wildcard matches nothing but the empty text", "internal/match/wildcard.go", "return strings.Contains(s, text)", "return strings.HasPrefix(s, text)"},
-	{"an anchored literal matches longer paths", "internal/match/match.go", "(!toEnd || len(target) == len(text))", "(!toEnd || len(target) >= len(text))"},
-	{"rules with wildcards are not asked if another rule matches", "internal/match/index.go", "if ok {", "if ok && i == l.count {"},
-	{"of many rules with wildcards, those with a gram are not found", "internal/match/wilds.go", "if len(w.entries) > 0 {", "if len(w.entries) < 0 {"},
+	{"a final $ has no effect", "../internal/match/pattern.go", "d.Kind |= Anchored", "d.Kind |= 0"},
+	{"the end is not compared after a wildcard", "../internal/match/wildcard.go", "return strings.HasSuffix(s, text)", "return strings.Contains(s, text)"},
+	{"parts around a wildcard may overlap", "../internal/match/wildcard.go", "s = s[at+i:]", "s = s[at:]"},
+	{"a wildcard matches nothing but the empty text", "../internal/match/wildcard.go", "return strings.Contains(s, text)", "return strings.HasPrefix(s, text)"},
+	{"an anchored literal matches longer paths", "../internal/match/match.go", "(!toEnd || len(target) == len(text))", "(!toEnd || len(target) >= len(text))"},
+	{"rules with wildcards are not asked if another rule matches", "../internal/match/index.go", "if ok {", "if ok && i == l.count {"},
+	{"of many rules with wildcards, those with a gram are not found", "../internal/match/wilds.go", "if len(w.entries) > 0 {", "if len(w.entries) < 0 {"},
 
 	// Encoding.
-	{"escapes of unreserved bytes are not decoded", "normal.go", "case class == unreserved, !escaped && keeps(class, pattern):", "case !escaped && keeps(class, pattern):"},
-	{"an escaped slash equals a slash", "normal.go", "case class == queryReserved && inQuery:", "case class == queryReserved:"},
-	{"reserved bytes in the query differ from their escapes", "normal.go", "case class == queryReserved && inQuery:", "case class == queryReserved && inQuery && !escaped:"},
-	{"Google: bytes that are not ASCII are not escaped", "normal.go", "case c >= 0x80:", "case c == 0xff:"},
-	{"an escaped star is a wildcard", "normal.go", "return class < rarelyEscaped && (class != starOrDollar || pattern)", "return class < rarelyEscaped"},
+	{"escapes of unreserved bytes are not decoded", "../internal/match/normal.go", "case class == unreserved, !escaped && keeps(class, pattern):", "case !escaped && keeps(class, pattern):"},
+	{"an escaped slash equals a slash", "../internal/match/normal.go", "case class == queryReserved && inQuery:", "case class == queryReserved:"},
+	{"reserved bytes in the query differ from their escapes", "../internal/match/normal.go", "case class == queryReserved && inQuery:", "case class == queryReserved && inQuery && !escaped:"},
+	{"Google: bytes that are not ASCII are not escaped", "../internal/match/normal.go", "case c >= 0x80:", "case c == 0xff:"},
+	{"an escaped star is a wildcard", "../internal/match/normal.go", "return class < rarelyEscaped && (class != starOrDollar || pattern)", "return class < rarelyEscaped"},
 
 	// Delays, sitemaps, sizes.
 	{"Coc Coc: the delay has no limit", "delay.go", "case written > 10*time.Second:", "case written < 0:"},

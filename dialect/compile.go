@@ -6,7 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/collyrobots/collyrobots/dialect/internal/match"
+	"github.com/collyrobots/collyrobots/internal/match"
 )
 
 var compilers = sync.Pool{New: func() any { return new(compiler) }}
@@ -108,8 +108,8 @@ func (c *compiler) add(rec record) {
 	case c.v.limited && isTooLong(p):
 	case p[0] == '/' || p[0] == '*' && !c.v.plain:
 		c.addPattern(rule, p)
-		if !hasNormalEscapes(p, c.v.plain) {
-			c.addPattern(rule, string(appendEscapes(nil, p))) // as Target writes it
+		if !match.HasNormalEscapes(p, c.v.plain) {
+			c.addPattern(rule, string(match.AppendEscapes(nil, p))) // as Target writes it
 		}
 		if c.v.indexFile && rule.Allow {
 			c.addDirectory(rule, p)

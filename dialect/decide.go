@@ -5,7 +5,7 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/collyrobots/collyrobots/dialect/internal/match"
+	"github.com/collyrobots/collyrobots/internal/match"
 )
 
 // A Rule is the line that decided. The zero value, with Line 0, means that no rule matched. In
@@ -100,7 +100,7 @@ func (g *Group) find(target string) match.Rule {
 func (g *Group) findOdd(target string) (r match.Rule) {
 	v := g.dialect.variant()
 	buf := targets.Get().(*[]byte)
-	*buf = v.coding.appendNormal((*buf)[:0], target)
+	*buf = v.coding.AppendNormal((*buf)[:0], target)
 	normal := unsafe.String(unsafe.SliceData(*buf), len(*buf))
 	if !v.openRobots || normal != robotsPath {
 		r, _ = g.rules.Find(normal, len(normal), v.isNormal)

@@ -22,7 +22,11 @@
 // reports which lines were ignored and why.
 package dialect
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/collyrobots/collyrobots/internal/match"
+)
 
 // A Dialect is one interpretation of robots.txt. Dialects are comparable with ==. The zero value is
 // [RFC9309].
@@ -206,7 +210,7 @@ type variant struct {
 	limited      bool                   // Yandex's limits: too long a rule is ignored, too large a file restricts nothing
 	disallowNone bool                   // an empty Disallow is the same as Allow: /
 	prefixRank   bool                   // wildcards and the anchor do not count when rules are compared
-	coding       coding                 // the form of patterns and URLs when they are compared
+	coding       match.Coding           // the form of patterns and URLs when they are compared
 	isNormal     func(part string) bool // reports whether a part of a URL is known to have that form
 	slashFirst   bool                   // patterns must start with / or *
 	plain        bool                   // * and $ stand for themselves
@@ -217,30 +221,30 @@ type variant struct {
 
 var variants = [...]variant{
 	rfc9309: {
-		name: "rfc9309", naming: wholeToken, delay: exactDelay, coding: canonical,
-		isNormal: isCanonical, slashFirst: true, openRobots: true,
+		name: "rfc9309", naming: wholeToken, delay: exactDelay, coding: match.Canonical,
+		isNormal: match.IsCanonical, slashFirst: true, openRobots: true,
 	},
 	google: {
-		name: "google", lenient: true, naming: tokenPrefix, coding: escapedPattern,
-		isNormal: hasNoFragment, indexFile: true, fullSitemaps: true,
+		name: "google", lenient: true, naming: tokenPrefix, coding: match.EscapedPattern,
+		isNormal: match.HasNoFragment, indexFile: true, fullSitemaps: true,
 	},
 	cocCoc: {
 		name: "coccoc", naming: hyphenParents, delayEndsRun: true, delay: upToTenSeconds,
-		coding: canonical, isNormal: isCanonical,
+		coding: match.Canonical, isNormal: match.IsCanonical,
 	},
 	original1994: {
-		name: "original1994", records: true, onlyDisallow: true, naming: substring, coding: verbatim,
-		isNormal: hasNoFragment, plain: true,
+		name: "original1994", records: true, onlyDisallow: true, naming: substring, coding: match.Verbatim,
+		isNormal: match.HasNoFragment, plain: true,
 	},
 	temoto: {name: "temoto"},
 	yandex: {
 		name: "yandex", naming: yandexNames, blankEndsRun: true, cleanParams: true, limited: true,
-		disallowNone: true, prefixRank: true, coding: canonical, isNormal: isCanonical,
+		disallowNone: true, prefixRank: true, coding: match.Canonical, isNormal: match.IsCanonical,
 		slashFirst: true, fullSitemaps: true,
 	},
 	seznam: {
 		name: "seznam", records: true, naming: substring, delayEndsRun: true, rates: true,
-		coding: canonical, isNormal: isCanonical,
+		coding: match.Canonical, isNormal: match.IsCanonical,
 	},
 }
 

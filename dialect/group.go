@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"time"
 
-	"github.com/collyrobots/collyrobots/dialect/internal/match"
+	"github.com/collyrobots/collyrobots/internal/match"
 )
 
 // A Group holds the rules and the crawl delay of a robots.txt for one crawler. It is immutable and

@@ -3,6 +3,8 @@ package dialect
 import (
 	"net/url"
 	"strings"
+
+	"github.com/collyrobots/collyrobots/internal/match"
 )
 
 // Target returns the text of u that rules are matched against: the path and the query without the
@@ -23,16 +25,16 @@ func plainTarget(u *url.URL) (target string, ok bool) {
 		return "", false
 	}
 	target = targetPath(u)
-	return target, hasNormalEscapes(target, true)
+	return target, match.HasNormalEscapes(target, true)
 }
 
 // appendTarget appends the [Target] of u.
 func appendTarget(b []byte, u *url.URL) []byte {
-	b = appendEscapes(b, targetPath(u))
+	b = match.AppendEscapes(b, targetPath(u))
 	if u.RawQuery == "" && !u.ForceQuery {
 		return b
 	}
-	return appendEscapes(append(b, '?'), escapeQuery(u.RawQuery))
+	return match.AppendEscapes(append(b, '?'), escapeQuery(u.RawQuery))
 }
 
 // targetPath returns the target without the query and with escapes as written.
@@ -63,7 +65,7 @@ func escapeQuery(q string) string {
 	var b []byte
 	for i := 0; i < len(q); i++ {
 		if odd(rune(q[i])) {
-			b = appendEscape(b, q[i])
+			b = match.AppendEscape(b, q[i])
 		} else {
 			b = append(b, q[i])
 		}

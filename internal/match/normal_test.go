@@ -1,11 +1,11 @@
-package dialect
+package match
 
 import (
 	"strings"
 	"testing"
 )
 
-// TestIsCanonical checks that isCanonical returns true if and only if appendCanonical does not
+// TestIsCanonical checks that IsCanonical returns true if and only if appendCanonical does not
 // change a target. It tries every pair of bytes at every position of targets of several lengths.
 func TestIsCanonical(t *testing.T) {
 	for _, n := range []int{2, 7, 8, 9, 16, 21} {
@@ -15,18 +15,18 @@ func TestIsCanonical(t *testing.T) {
 				target[at] = byte(pair >> 8)
 				target[at+1] = byte(pair)
 				if target[at] == '%' || pair&0xFF == '%' || pair>>8 == '#' || pair&0xFF == '#' {
-					continue // isCanonical always returns false
+					continue // IsCanonical always returns false
 				}
 				form, _ := appendCanonical(nil, string(target), false, false)
-				if got, want := isCanonical(string(target)), string(form) == string(target); got != want {
-					t.Fatalf("isCanonical(%q) = %v, canonical form %q", target, got, form)
+				if got, want := IsCanonical(string(target)), string(form) == string(target); got != want {
+					t.Fatalf("IsCanonical(%q) = %v, canonical form %q", target, got, form)
 				}
 			}
 		}
 	}
 	for _, target := range []string{"/a%", "/aaaaaa%", "/%aaaaaaaaaaaaaaaaa", "/#", "/aaaaaaaaaaaaaaaa#"} {
-		if isCanonical(target) {
-			t.Errorf("isCanonical(%q)", target)
+		if IsCanonical(target) {
+			t.Errorf("IsCanonical(%q)", target)
 		}
 	}
 }

@@ -1,24 +1,25 @@
-package dialect
+package match
 
 import "strings"
 
-// A coding is the form of patterns and URLs when they are compared.
-type coding uint8
+// A Coding is the form of patterns and URLs when they are compared.
+type Coding uint8
 
+// The codings.
 const (
-	verbatim       coding = iota // patterns and targets are unchanged
-	escapedPattern               // patterns have the form of appendEscapedPattern, targets are unchanged
-	canonical                    // both have the form of appendCanonical
+	Verbatim       Coding = iota // patterns and targets are unchanged
+	EscapedPattern               // patterns have the form of google/robotstxt, targets are unchanged
+	Canonical                    // both have the form that RFC 9309 compares (2.2.2)
 )
 
-// appendNormal appends the normal form of a target. This form begins with a slash and has no
+// AppendNormal appends the normal form of a target. This form begins with a slash and has no
 // fragment.
-func (c coding) appendNormal(dst []byte, target string) []byte {
+func (c Coding) AppendNormal(dst []byte, target string) []byte {
 	target, _, _ = strings.Cut(target, "#")
 	if target == "" || target[0] != '/' {
 		dst = append(dst, '/')
 	}
-	if c == canonical {
+	if c == Canonical {
 		dst, _ = appendCanonical(dst, target, false, false)
 		return dst
 	}
@@ -39,7 +40,7 @@ const (
 var byteClass = func() (class [256]uint8) {
 	for c := range class {
 		switch c := byte(c); {
-		case isLetter(c), '0' <= c && c <= '9', strings.IndexByte("-._~", c) >= 0:
+		case 'a' <= c|0x20 && c|0x20 <= 'z', '0' <= c && c <= '9', strings.IndexByte("-._~", c) >= 0:
 			class[c] = unreserved
 		case strings.IndexByte(":/?[]@", c) >= 0:
 			class[c] = queryReserved
@@ -56,7 +57,7 @@ var byteClass = func() (class [256]uint8) {
 	return class
 }()
 
-// oddByte is 1 for the bytes that isCanonical does not accept: *, $, % and illegal bytes.
+// oddByte is 1 for the bytes that IsCanonical does not accept: *, $, % and illegal bytes.
 var oddByte = func() (odd [256]uint8) {
 	for c, class := range byteClass {
 		if class >= starOrDollar {
@@ -66,10 +67,10 @@ var oddByte = func() (odd [256]uint8) {
 	return odd
 }()
 
-// isCanonical reports whether a target is known to be in canonical form. It returns false for every
+// IsCanonical reports whether a target is known to be in canonical form. It returns false for every
 // target with an escape. It checks eight bytes at a time. The last eight bytes may overlap the ones
 // before them.
-func isCanonical(s string) bool {
+func IsCanonical(s string) bool {
 	var odd uint8
 	rest := s
 	for len(rest) > 8 {
@@ -85,9 +86,9 @@ func isCanonical(s string) bool {
 	return odd == 0
 }
 
-// hasNoFragment reports whether s has no #. A target without a fragment is in normal form if
+// HasNoFragment reports whether s has no #. A target without a fragment is in normal form if
 // targets are compared unchanged.
-func hasNoFragment(s string) bool { return strings.IndexByte(s, '#') < 0 }
+func HasNoFragment(s string) bool { return strings.IndexByte(s, '#') < 0 }
 
 // oddOf8 returns a value other than 0 if one of the first eight bytes of s is odd.
 func oddOf8(s string) uint8 {
@@ -127,7 +128,7 @@ func appendCanonical(dst []byte, s string, pattern, inQuery bool) (result []byte
 			dst = append(dst, c|0x80)
 			widened += 2
 		default:
-			dst = appendEscape(dst, c)
+			dst = AppendEscape(dst, c)
 		}
 	}
 	return dst, widened
@@ -138,9 +139,9 @@ func keeps(class uint8, pattern bool) bool {
 	return class < rarelyEscaped && (class != starOrDollar || pattern)
 }
 
-// hasNormalEscapes reports whether each % in s begins an escape. If upper is set, the hex digits of
+// HasNormalEscapes reports whether each % in s begins an escape. If upper is set, the hex digits of
 // the escapes must also be in upper case.
-func hasNormalEscapes(s string, upper bool) bool {
+func HasNormalEscapes(s string, upper bool) bool {
 	for {
 		i := strings.IndexByte(s, '%')
 		if i < 0 {
@@ -154,9 +155,9 @@ func hasNormalEscapes(s string, upper bool) bool {
 	}
 }
 
-// appendEscapes appends s. It converts the hex digits of escapes to upper case (RFC 3986, 6.2.2.1)
+// AppendEscapes appends s. It converts the hex digits of escapes to upper case (RFC 3986, 6.2.2.1)
 // and each % that does not begin an escape to %25.
-func appendEscapes(dst []byte, s string) []byte {
+func AppendEscapes(dst []byte, s string) []byte {
 	for {
 		i := strings.IndexByte(s, '%')
 		if i < 0 {
@@ -168,7 +169,7 @@ func appendEscapes(dst []byte, s string) []byte {
 			dst = append(dst, '%', upperHex(s[1]), upperHex(s[2]))
 			s = s[3:]
 		} else {
-			dst = appendEscape(dst, '%')
+			dst = AppendEscape(dst, '%')
 			s = s[1:]
 		}
 	}
@@ -183,7 +184,7 @@ func appendEscapedPattern(dst []byte, s string) []byte {
 			dst = append(dst, '%', upperHex(s[i+1]), upperHex(s[i+2]))
 			i += 2
 		case c >= 0x80:
-			dst = appendEscape(dst, c)
+			dst = AppendEscape(dst, c)
 		default:
 			dst = append(dst, c)
 		}
@@ -196,7 +197,8 @@ func isEscape(s string) bool {
 	return len(s) > 2 && s[0] == '%' && isHex(s[1]) && isHex(s[2])
 }
 
-func appendEscape(dst []byte, c byte) []byte {
+// AppendEscape appends the escape of a byte.
+func AppendEscape(dst []byte, c byte) []byte {
 	const hex = "0123456789ABCDEF"
 	return append(dst, '%', hex[c>>4], hex[c&15])
 }

@@ -4,7 +4,8 @@
 // a target, which is the path and query of a URL. A list with few rules compares the target with
 // one rule after the other. A list with many rules has an index and compares only a few of them.
 //
-// The package compares bytes. Its caller converts patterns and targets to the same normal form.
+// Find compares bytes. [Draft.SetPattern] converts patterns, and [Coding.AppendNormal] converts
+// targets, to the same normal form.
 package match
 
 import (

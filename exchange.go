@@ -157,6 +157,11 @@ func (x *exchange) takeTurn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	err = policy.Overtaken(ctx)
+	if err != nil {
+		x.giveBack()
+		return err
+	}
 	if x.permit != nil {
 		err = x.checkPermit(ctx)
 		if err != nil {

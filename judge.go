@@ -35,7 +35,7 @@ type judge struct {
 func newJudge(config *config, report *report) *judge {
 	limiter := newLimiter(&config.settings, config.client, config.privateNetworks, report)
 	limiter.signatures = newSignatures(config, report)
-	policies := newPolicies(len(config.all()), config.shadows, config.store, limiter, report)
+	policies := newPolicies(&config.settings, config.shadows, config.store, limiter, report)
 	if config.pacer != nil {
 		limiter.share(&sharedPace{pacer: config.pacer, report: report})
 	}
@@ -82,7 +82,7 @@ func (j *judge) decide(ctx context.Context, now time.Time, t target, f fetcher) 
 		return nofollowVerdict(v.host, v.settings, a, t.linkedFrom), nil // without a request for robots.txt
 	}
 	if v.policy == nil {
-		v.policy, err = v.reader.get(ctx, v.reader.cache, a, t.userAgent, f)
+		v.policy, err = j.policies.get(ctx, &v, a, t.userAgent, f)
 		if err != nil {
 			return verdict{}, err
 		}

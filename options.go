@@ -76,8 +76,9 @@ func configure(opts []Option) (*config, error) {
 	if c.revalidates() && c.store == nil {
 		faults = append(faults, fault("Revalidate", "needs the option Store"))
 	}
-	for i, s := range c.all() {
-		s.index = i
+	all := c.all()
+	for _, s := range all {
+		s.index = slices.IndexFunc(all, s.readsLike)
 		s.pace.Free = c.dryRun
 		s.pace.MaxDelay = s.longestDelay()
 		s.pace.Shares = s.grouping != ByHost

@@ -69,7 +69,7 @@ func (p *Plugin) pages(f Feed, sites []string) (s *sitemaps, urls []*url.URL, er
 	for _, reason := range f.faults() {
 		faults = append(faults, fault("Feed", "%s", reason))
 	}
-	if f.Resume && p.policies.userStore() == nil {
+	if f.Resume && p.policies.store == nil {
 		faults = append(faults, fault("Feed", "Resume needs the option Store"))
 	}
 	for _, site := range sites {
@@ -81,7 +81,7 @@ func (p *Plugin) pages(f Feed, sites []string) (s *sitemaps, urls []*url.URL, er
 		urls = append(urls, u)
 	}
 	f.Sink = nil // the caller gets the pages
-	return newSitemaps(p.judge, f, p.policies.userStore(), p.report.log), urls, errors.Join(faults...)
+	return newSitemaps(p.judge, f, p.policies.store, p.report.log), urls, errors.Join(faults...)
 }
 
 // pull returns an iterator over the pages that the sitemaps of sites list. The caller must call

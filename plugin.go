@@ -208,7 +208,7 @@ func (p *Plugin) Close() error {
 	p.limiter.hosts.Close(ErrClosed)
 	p.limiter.groupings.close()
 	p.frontier.close()
-	err := p.policies.close()
+	p.policies.close()
 	p.sitemaps.flush()
 	p.report.events.Close()
 	if p.requests.Empty() {
@@ -224,5 +224,5 @@ func (p *Plugin) Close() error {
 	}
 	p.hooks = nil
 	p.owner = nil
-	return err
+	return nil
 }

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,17 +19,25 @@ import (
 
 // policies are the robots.txt files as this crawler reads them. The rules that apply depend on the
 // settings of the host and on the crawler's product tokens. Therefore each pair of settings and
-// tokens has its own reader, which is made when it is first needed.
+// tokens has its own reader, which is made when it is first needed. Settings that read robots.txt
+// alike share their readers.
+//
+// All readers share one memory for their policies. From the second one on, they also share the
+// files that they fetch, so a site gets one request for the names that follow.
 type policies struct {
-	report  *report
-	limiter *limiter
-	shadows []dialect.Dialect
-	last    []atomic.Pointer[reader] // the reader that was last used, by hostSettings.index
+	report       *report
+	limiter      *limiter
+	settings     *settings
+	store        store.Store // of the user; nil if there is none
+	files        *policy.Files
+	memory       *policy.Memory
+	shadows      []dialect.Dialect
+	shadowMemory []*policy.Memory         // one for each of shadows
+	last         []atomic.Pointer[reader] // the reader that was last used, by hostSettings.index
 
 	mu      sync.Mutex
 	readers map[readerKey]*reader
-	store   store.Store // of all readers; nil if there is none
-	own     bool        // store is not the user's
+	uses    uint64 // the number of calls of open
 	closed  bool
 
 	closing context.Context // ends with stop
@@ -45,6 +51,7 @@ type reader struct {
 	userAgent string // that last led to this reader; "" for defaultUserAgent
 	cache     *policy.Cache
 	shadows   []*policy.Cache // one for each of policies.shadows
+	used      uint64          // policies.uses when open last returned it
 }
 
 type readerKey struct {
@@ -52,9 +59,10 @@ type readerKey struct {
 	name     string // the product tokens
 }
 
-// maxReaders bounds the readers of one crawl. A program that uses more names is read as the one
-// before.
-const maxReaders = 32
+// maxReaders is the number of readers from which on the one that was not used for longest is
+// dropped when a new one is needed. A program may have a name for each of its customers. A reader
+// that is needed again is made again, and finds its files in policies.files or in the Store.
+const maxReaders = 1000
 
 // defaultUserAgent is the user agent of Check and Pages if no collector is attached. It is not the
 // name of the crawler, so its first use by a collector is no change of the name.
@@ -63,20 +71,23 @@ const defaultUserAgent = "collyrobots (+https://github.com/collyrobots/collyrobo
 // goUserAgent is the user agent of net/http, which sends it with requests that have no such header.
 const goUserAgent = "Go-http-client/1.1"
 
-// newPolicies returns the policies of a plugin with a number of hostSettings. s may be nil.
-func newPolicies(settings int, shadows []dialect.Dialect, s store.Store, l *limiter, r *report) *policies {
+// newPolicies returns the policies of a plugin. kept is the user's store, or nil.
+func newPolicies(s *settings, shadows []dialect.Dialect, kept store.Store, l *limiter, r *report) *policies {
 	p := &policies{
-		report:  r,
-		limiter: l,
-		shadows: shadows,
-		last:    make([]atomic.Pointer[reader], settings),
-		readers: make(map[readerKey]*reader),
-		store:   s,
+		report:   r,
+		limiter:  l,
+		settings: s,
+		store:    kept,
+		files:    policy.NewFiles(),
+		memory:   policy.NewMemory(0),
+		shadows:  shadows,
+		last:     make([]atomic.Pointer[reader], len(s.all())),
+		readers:  make(map[readerKey]*reader),
 	}
 	p.closing, p.end = context.WithCancelCause(context.Background())
-	if s == nil && len(shadows) > 0 {
-		p.store = store.Memory() // so that a file is fetched once for all dialects
-		p.own = true
+	for range shadows {
+		p.shadowMemory = append(p.shadowMemory, policy.NewMemory(0))
+		p.files.Share() // so that a file is fetched once for all dialects
 	}
 	return p
 }
@@ -127,11 +138,31 @@ func (r *reader) get(ctx context.Context, cache *policy.Cache, a dialect.Authori
 		case errors.As(err, &noPace):
 			return nil, noPace
 		case errors.Is(err, policy.ErrClosed):
-			return nil, ErrClosed
+			return nil, errReaderClosed
 		case errors.As(err, &exceeded) && exceeded.From != f.from.payer:
 			continue // another caller has used up its quota; this caller has its own
 		}
 		return nil, err
+	}
+}
+
+// errReaderClosed is the error of a reader that was dropped or closed.
+var errReaderClosed = errors.New("collyrobots: the reader of robots.txt is closed")
+
+// get returns the policy of a. If the reader of v was dropped, get sets another one in v.
+func (p *policies) get(ctx context.Context, v *verdict, a dialect.Authority, userAgent string, f fetcher) (*policy.Policy, error) {
+	for {
+		pol, err := v.reader.get(ctx, v.reader.cache, a, userAgent, f)
+		if !errors.Is(err, errReaderClosed) {
+			return pol, err
+		}
+		if p.closing.Err() != nil {
+			return nil, ErrClosed
+		}
+		v.reader, err = p.reader(v.settings, f.nameFor(v.settings, userAgent))
+		if err != nil {
+			return nil, err
+		}
 	}
 }
 
@@ -190,6 +221,8 @@ func (p *policies) open(s *hostSettings, tokens []string, userAgent string) (r *
 		isNew = true
 		r = p.add(s, key, tokens, userAgent)
 	}
+	p.uses++
+	r.used = p.uses
 	if userAgent == defaultUserAgent {
 		return r, isNew, nil
 	}
@@ -199,26 +232,61 @@ func (p *policies) open(s *hostSettings, tokens []string, userAgent string) (r *
 	return &used, isNew, nil
 }
 
-// add makes the reader of a key. If there are too many readers, it returns the last one. p.mu is
-// held.
+// add makes the reader of a key. p.mu is held.
 func (p *policies) add(s *hostSettings, key readerKey, tokens []string, userAgent string) *reader {
-	last := p.last[s.index].Load()
-	if last != nil && len(p.readers) >= maxReaders {
-		return last
+	if len(p.readers) >= maxReaders {
+		p.drop()
+	}
+	if len(p.readers) > 0 {
+		p.files.Share()
 	}
 	o := p.cacheOptions(s, s.dialect, tokens)
-	o.Read = func(pol *policy.Policy) { p.limiter.learn(s, key.name, pol) }
+	o.Memory = p.memory
+	o.Read = func(pol *policy.Policy) { p.limiter.learn(p.settings.ofSite(pol.Authority), key.name, pol) }
 	o.Updated = func(u policy.Update) {
-		p.logIfNoDelay(s, u.Policy)
-		p.updated(s, u)
+		of := p.settings.ofSite(u.Policy.Authority)
+		p.logIfNoDelay(of, u.Policy)
+		p.updated(of, u)
 	}
 	r := &reader{name: key.name, tokens: strings.Join(tokens, " "), cache: policy.New(o)}
-	for _, d := range p.shadows {
-		cache := policy.New(p.cacheOptions(s, d, s.productTokens(d, userAgent)))
-		r.shadows = append(r.shadows, cache)
+	for i, d := range p.shadows {
+		o := p.cacheOptions(s, d, s.productTokens(d, userAgent))
+		o.Memory = p.shadowMemory[i]
+		r.shadows = append(r.shadows, policy.New(o))
 	}
 	p.readers[key] = r
 	return r
+}
+
+// drop closes and removes the reader that was not used for longest. It keeps a reader that fetches
+// a file, and one that is in p.last, because its uses are not counted. A request that still has the
+// reader is judged by another one with the same name. p.mu is held.
+func (p *policies) drop() {
+	oldest := readerKey{}
+	found := false
+	for key, r := range p.readers {
+		if (!found || r.used < p.readers[oldest].used) && !p.isLast(r) && !r.cache.Busy() {
+			oldest = key
+			found = true
+		}
+	}
+	if !found || !p.readers[oldest].cache.CloseIdle() {
+		return
+	}
+	for _, cache := range p.readers[oldest].shadows {
+		cache.Stop() // it has no fetch under way, or one whose result only a comparison needs
+	}
+	delete(p.readers, oldest)
+}
+
+// isLast reports whether a reader is in p.last.
+func (p *policies) isLast(r *reader) bool {
+	for i := range p.last {
+		if last := p.last[i].Load(); last != nil && last.cache == r.cache {
+			return true
+		}
+	}
+	return false
 }
 
 // cacheOptions returns the options of a cache of robots.txt files that are read under dialect d.
@@ -232,6 +300,7 @@ func (p *policies) cacheOptions(s *hostSettings, d dialect.Dialect, tokens []str
 		WhenUnreachable:  policy.Access(s.whenUnreachable),
 		WhenForbidden:    policy.Access(s.whenForbidden),
 		Store:            p.store,
+		Files:            p.files,
 		Log:              p.report.log,
 		Found:            p.limiter.found,
 		Private:          p.limiter.private,
@@ -287,7 +356,7 @@ func (p *policies) updated(s *hostSettings, u policy.Update) {
 }
 
 // PolicyStats describes the robots.txt files with the same RobotsStatus. A file counts several
-// times if it is read for several names, or with different settings of ForHosts.
+// times if it is read for several names.
 type PolicyStats struct {
 	Count  int       `json:"count"`
 	Oldest time.Time `json:"oldest,omitzero"` // the earliest time at which one was read, or a fetch failed
@@ -295,31 +364,18 @@ type PolicyStats struct {
 
 // statistics counts the policies in all caches by their status.
 func (p *policies) statistics() map[RobotsStatus]PolicyStats {
-	p.mu.Lock()
-	readers := slices.Collect(maps.Values(p.readers))
-	p.mu.Unlock()
 	stats := make(map[RobotsStatus]PolicyStats)
-	for _, r := range readers {
-		for pol := range r.cache.All() {
-			status := RobotsStatus(pol.RobotsStatus.String())
-			at := pol.Fetched()
-			s := stats[status]
-			s.Count++
-			if s.Oldest.IsZero() || at.Before(s.Oldest) {
-				s.Oldest = at
-			}
-			stats[status] = s
+	for pol := range p.memory.All {
+		status := RobotsStatus(pol.RobotsStatus.String())
+		at := pol.Fetched()
+		s := stats[status]
+		s.Count++
+		if s.Oldest.IsZero() || at.Before(s.Oldest) {
+			s.Oldest = at
 		}
+		stats[status] = s
 	}
 	return stats
-}
-
-// userStore returns the user's store, or nil.
-func (p *policies) userStore() store.Store {
-	if p.own {
-		return nil
-	}
-	return p.store
 }
 
 // until returns a context that ends with ctx, or with ErrClosed when the plugin is closed. The
@@ -349,7 +405,7 @@ func (p *policies) stop() {
 
 // close closes the readers after stop. It waits for the fetches under way. It holds no lock while
 // it waits, because a fetch may log, and the user's slog.Handler may call the Plugin.
-func (p *policies) close() error {
+func (p *policies) close() {
 	p.mu.Lock()
 	readers := p.readers
 	p.mu.Unlock()
@@ -359,8 +415,8 @@ func (p *policies) close() error {
 			cache.Close()
 		}
 	}
-	if p.own {
-		return p.store.Close()
+	p.memory.Clear()
+	for _, memory := range p.shadowMemory {
+		memory.Clear()
 	}
-	return nil
 }

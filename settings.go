@@ -1,7 +1,9 @@
 package collyrobots
 
 import (
+	"bytes"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,7 +32,7 @@ type hostSettings struct {
 	retryThrottled  int  // how often a page with status 429 or 503 is requested again
 	revalidate      bool
 	skipFresh       bool // of SkipFresh; only with revalidate
-	index           int  // the index in settings.all
+	index           int  // the index in settings.all of the first settings that read robots.txt alike
 	stopRefused     int  // of StopRefused; 0 if no host is stopped
 	maxPages        int  // of MaxPages; 0 if there is no limit
 }
@@ -90,6 +92,26 @@ func (s *settings) of(host string) *hostSettings {
 		}
 	}
 	return &s.hostSettings
+}
+
+// readsLike reports whether s and o read robots.txt alike: the same rules apply under both to a
+// crawler with the same user agent.
+func (s *hostSettings) readsLike(o *hostSettings) bool {
+	return s.dialect == o.dialect &&
+		slices.Equal(s.tokens, o.tokens) &&
+		s.honorCrawlDelay == o.honorCrawlDelay &&
+		s.honorRate == o.honorRate &&
+		(s.robotsTxt == nil) == (o.robotsTxt == nil) &&
+		bytes.Equal(s.robotsTxt, o.robotsTxt) &&
+		s.whenUnreachable == o.whenUnreachable &&
+		s.whenForbidden == o.whenForbidden
+}
+
+// ofSite returns the settings of the site of an authority, which may be one that a Host header
+// names.
+func (s *settings) ofSite(a dialect.Authority) *hostSettings {
+	site, _, _ := strings.Cut(a.Host, "@")
+	return s.of(site)
 }
 
 // all returns the settings of the hosts that match no rule, and then those of each rule.

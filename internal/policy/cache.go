@@ -3,7 +3,6 @@ package policy
 import (
 	"context"
 	"fmt"
-	"iter"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -38,14 +37,17 @@ type Options struct {
 	WhenUnreachable, WhenForbidden Access
 
 	// Store keeps the results of fetches, and is searched before each fetch. If nil, only the cache
-	// keeps them. Close does not close the store.
+	// and Files keep them. Close does not close the store.
 	Store store.Store
+
+	// Files are shared with the other caches of the program. It may be nil.
+	Files *Files
+
+	// Memory keeps the policies. If nil, the cache has a Memory of its own, which Close clears.
+	Memory *Memory
 
 	// Log receives the log. If nil, nothing is logged.
 	Log *slog.Logger
-
-	// MaxWeight bounds the cache, in estimated bytes. If 0, it is DefaultMaxWeight.
-	MaxWeight uint64
 
 	// Found is called before the first request for an authority if the store has a record that
 	// this cache did not write. private is what Private returned for the record's copy. Found may
@@ -79,8 +81,8 @@ func (u *Update) Changed() bool {
 	return u.Old != nil && !u.Policy.Forbidden() && u.Policy.differs(u.Old)
 }
 
-// DefaultMaxWeight is enough for two million authorities that share a few files, or for half a
-// million with different files of the usual size.
+// DefaultMaxWeight is the usual bound of a [Memory]. It is enough for two million authorities that
+// share a few files, or for half a million with different files of the usual size.
 const DefaultMaxWeight = 500_000_000
 
 // A Cache keeps the policies of authorities. Any number of goroutines may call its methods at once.
@@ -89,15 +91,17 @@ const DefaultMaxWeight = 500_000_000
 // expired, as the copy to fall back on, and one fetch serves all callers that wait for it: see
 // sharedfetch.go.
 type Cache struct {
-	options  Options
-	access   *accessTable
-	parser   *parser
-	log      *slog.Logger
-	policies *policyMap
+	options Options
+	access  *accessTable
+	parser  *parser
+	log     *slog.Logger
+	memory  *Memory
+	number  uint64 // of the cache in memory
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelCauseFunc
 	closed atomic.Bool // set under mu
+	left   atomic.Bool // set by CloseIdle
 
 	mu      sync.Mutex
 	fetches map[dialect.Authority][]*sharedFetch // those under way, oldest first
@@ -108,9 +112,6 @@ type Cache struct {
 
 // New returns an empty cache. The caller must close it.
 func New(o Options) *Cache {
-	if o.MaxWeight == 0 {
-		o.MaxWeight = DefaultMaxWeight
-	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -120,11 +121,15 @@ func New(o Options) *Cache {
 		access:  tableFor(o),
 		parser:  newParser(o),
 		log:     o.Log,
+		memory:  o.Memory,
 		ctx:     ctx,
 		cancel:  cancel,
 		fetches: make(map[dialect.Authority][]*sharedFetch),
 	}
-	c.policies = newPolicyMap(o.MaxWeight, c.dropped)
+	if c.memory == nil {
+		c.memory = NewMemory(0)
+	}
+	c.number = c.memory.caches.Add(1)
 	return c
 }
 
@@ -146,7 +151,7 @@ func (c *Cache) Get(ctx context.Context, a dialect.Authority, f Fetch) (*Policy,
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	known := c.policies.get(a).by(f.Way)
+	known := c.memory.get(c, a).by(f.Way)
 	if known.Fresh(time.Now()) && !c.closed.Load() {
 		return known, nil
 	}
@@ -164,7 +169,7 @@ func hasRobots(a dialect.Authority) bool {
 // Known returns the policy of a if the cache has one that is fresh at now and valid for all ways of
 // fetching. Otherwise it returns nil, and the caller has to call Get. Known does not allocate.
 func (c *Cache) Known(ctx context.Context, now time.Time, a dialect.Authority) *Policy {
-	known := c.policies.get(a)
+	known := c.memory.get(c, a)
 	if !known.Fresh(now) || known.unanswered() || c.closed.Load() || ctx.Err() != nil {
 		return nil
 	}
@@ -177,12 +182,29 @@ func (c *Cache) Last(ctx context.Context, a dialect.Authority) *Policy {
 	if c.closed.Load() || ctx.Err() != nil {
 		return nil
 	}
-	return c.policies.get(a)
+	return c.memory.get(c, a)
 }
 
-// All yields the policies in the cache, including expired ones, in no particular order. It may miss
-// policies that are added or removed during the iteration.
-func (c *Cache) All() iter.Seq[*Policy] { return c.policies.all }
+// Busy reports whether a fetch is under way.
+func (c *Cache) Busy() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.fetches) > 0
+}
+
+// CloseIdle closes c if no fetch is under way, and reports whether it is closed. Unlike Close, it
+// leaves the policies in the memory, from which they are dropped as others come.
+func (c *Cache) CloseIdle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.fetches) > 0 {
+		return false
+	}
+	c.left.Store(true)
+	c.closed.Store(true)
+	c.cancel(ErrClosed)
+	return true
+}
 
 // Stop ends the fetches under way. Callers that wait in Get, and later callers, get ErrClosed.
 // Unlike Close, Stop does not wait for the fetches.
@@ -197,7 +219,20 @@ func (c *Cache) Stop() {
 func (c *Cache) Close() {
 	c.Stop()
 	c.running.Wait()
-	c.policies.clear()
+	if c.options.Memory == nil {
+		c.memory.Clear()
+	}
+}
+
+// store returns the store of c, or nil if there is none.
+func (c *Cache) store() store.Store {
+	switch {
+	case c.options.Store != nil:
+		return c.options.Store
+	case c.options.Files.shared():
+		return c.options.Files
+	}
+	return nil
 }
 
 // policyOf returns the policy of a that f leads to.

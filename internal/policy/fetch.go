@@ -100,11 +100,28 @@ func (c *Cache) fetch(ctx context.Context, a dialect.Authority, known facts, bef
 
 type wantedKey struct{}
 
+// A wanted is the value of wantedKey.
+type wanted struct {
+	look     func() error
+	byOthers bool // other caches of this process may fetch the file
+}
+
 // Wanted returns the function that a [Doer] calls after it has won the server from other processes
 // and before it sends. The function looks into the store, where another process may have put the
 // file by now. If the function returns an error, the Doer sends nothing and returns the error.
 // Wanted returns nil if there is no store. ctx is the context of the Doer's request.
 func Wanted(ctx context.Context) func() error {
-	f, _ := ctx.Value(wantedKey{}).(func() error)
-	return f
+	w, _ := ctx.Value(wantedKey{}).(wanted)
+	return w.look
+}
+
+// Overtaken returns an error if another cache of this process has fetched the file while the [Doer]
+// waited for the server. The Doer then sends nothing and returns the error. ctx is the context of
+// the Doer's request.
+func Overtaken(ctx context.Context) error {
+	w, _ := ctx.Value(wantedKey{}).(wanted)
+	if !w.byOthers {
+		return nil
+	}
+	return w.look()
 }

@@ -63,7 +63,7 @@ func retained(tb testing.TB, n int, answer func(i int) Doer) (size, weight int) 
 	c := New(Options{Tokens: []string{"ExampleBot"}})
 	before := heap()
 	crawl(tb, c, all, answer)
-	size, weight = heap()-before, int(c.policies.weight())
+	size, weight = heap()-before, int(c.memory.weight())
 	runtime.KeepAlive(all)
 	c.Close()
 	return size, weight
@@ -139,7 +139,7 @@ func TestRetained(t *testing.T) {
 // dropped.
 func TestMaxWeight(t *testing.T) {
 	const most = 200 * entryWeight
-	c := New(Options{MaxWeight: most})
+	c := New(Options{Memory: NewMemory(most)})
 	defer c.Close()
 	fetches := 0
 	answer := func(i int) Doer {
@@ -147,7 +147,7 @@ func TestMaxWeight(t *testing.T) {
 	}
 	all := hosts(1000)
 	crawl(t, c, all, answer)
-	if got := c.policies.weight(); got > most {
+	if got := c.memory.weight(); got > most {
 		t.Errorf("weight %d, want at most %d", got, most)
 	}
 	crawl(t, c, all, answer)
@@ -159,7 +159,7 @@ func TestMaxWeight(t *testing.T) {
 			t.Errorf("a parsed file in use has %d users", r.users.Load())
 		}
 	}
-	if got, most := len(c.parser.inUse), len(slices.Collect(c.All())); got > most {
+	if got, most := len(c.parser.inUse), len(slices.Collect(c.memory.All)); got > most {
 		t.Errorf("%d parsed files for %d policies", got, most)
 	}
 }
@@ -183,7 +183,7 @@ func TestEqualFilesAreShared(t *testing.T) {
 	if n := len(c.parser.inUse); n != 1 {
 		t.Errorf("%d parsed files in use, want 1", n)
 	}
-	c.policies.clear()
+	c.memory.Clear()
 	if n := len(c.parser.inUse); n != 0 {
 		t.Errorf("%d parsed files in use after the last policy was dropped, want 0", n)
 	}
@@ -262,13 +262,13 @@ func BenchmarkHosts(b *testing.B) {
 
 // Answered records that a page of a was answered.
 func (c *Cache) Answered(a dialect.Authority) {
-	if p := c.policies.get(a); p != nil {
+	if p := c.memory.get(c, a); p != nil {
 		p.SiteAnswered()
 	}
 }
 
 // weight returns the weight of all policies in m.
-func (m *policyMap) weight() (sum uint64) {
+func (m *Memory) weight() (sum uint64) {
 	for part := range m.made {
 		sum += part.WeightedSize()
 	}

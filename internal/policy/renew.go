@@ -17,6 +17,8 @@ func (c *Cache) renew(ctx context.Context, a dialect.Authority, old *Policy, how
 		f := c.given()
 		return c.accept(c.policyOf(a, f), old, f, false), nil
 	}
+	release := c.options.Files.claim(ctx, a, c, how.Way.Client)
+	defer release()
 	known := c.recall(ctx, a, old)
 	if old == nil && (known.copy != nil || known.failure != nil) && c.options.Found != nil {
 		c.options.Found(a, known.copy != nil && known.copy.private)
@@ -30,10 +32,10 @@ func (c *Cache) renew(ctx context.Context, a dialect.Authority, old *Policy, how
 	return c.refetch(ctx, a, old, known, how)
 }
 
-// refetch fetches the file of a, unless another process does so first. known is the stale result
+// refetch fetches the file of a, unless another process or cache does so first. known is the stale result
 // of the earlier fetches.
 func (c *Cache) refetch(ctx context.Context, a dialect.Authority, old *Policy, known facts, how Fetch) (Update, error) {
-	stored := false // by another process, while the Doer waited for the server
+	stored := false // by another process or cache, while the Doer waited for the server
 	look := func() error {
 		known = c.recall(ctx, a, old)
 		if c.stale(known) {
@@ -43,8 +45,9 @@ func (c *Cache) refetch(ctx context.Context, a dialect.Authority, old *Policy, k
 		return ErrUnsent
 	}
 	fetchCtx := ctx
-	if c.options.Store != nil {
-		fetchCtx = context.WithValue(ctx, wantedKey{}, sync.OnceValue(look))
+	if c.store() != nil {
+		w := wanted{look: sync.OnceValue(look), byOthers: c.options.Files.shared()}
+		fetchCtx = context.WithValue(ctx, wantedKey{}, w)
 	}
 	waitToRetry(ctx, known.failure)
 	before := old.unansweredBy(how.Way)
@@ -79,12 +82,12 @@ func (c *Cache) accept(p, old *Policy, f facts, stored bool) Update {
 	c.share(p)
 	if !p.unanswered() {
 		u := c.announce(p, old, f, stored)
-		c.policies.put(p)
+		c.memory.put(c, p)
 		return u
 	}
 	c.unanswered.Lock()
 	defer c.unanswered.Unlock()
-	known := c.policies.get(p.Authority)
+	known := c.memory.get(c, p.Authority)
 	if known.Fresh(time.Now()) && !known.unanswered() {
 		c.dropped(p)
 		return c.announce(known, old, f, stored)
@@ -92,7 +95,7 @@ func (c *Cache) accept(p, old *Policy, f facts, stored bool) Update {
 	unanswered := p.failure.unanswered
 	unanswered.next = known.others(unanswered.way, maxWays)
 	u := c.announce(p, old, f, stored)
-	c.policies.put(p)
+	c.memory.put(c, p)
 	return u
 }
 

@@ -47,7 +47,7 @@ func (c *Cache) findOrStart(ctx context.Context, a dialect.Authority, how Fetch)
 	if c.closed.Load() {
 		return nil, nil, ErrClosed
 	}
-	known = c.policies.get(a).by(how.Way)
+	known = c.memory.get(c, a).by(how.Way)
 	if known.Fresh(now) || known.MayServe(now) && len(c.fetches[a]) > 0 {
 		return nil, known, nil
 	}
@@ -90,7 +90,7 @@ func (c *Cache) start(caller context.Context, a dialect.Authority, how Fetch) *s
 
 // run performs the fetch f.
 func (c *Cache) run(ctx context.Context, a dialect.Authority, f *sharedFetch, how Fetch) {
-	old := c.policies.get(a)
+	old := c.memory.get(c, a)
 	if old != nil {
 		a = old.Authority // an equal value, whose memory the cache keeps already
 	}

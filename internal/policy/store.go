@@ -23,10 +23,11 @@ func (c *Cache) recall(ctx context.Context, a dialect.Authority, old *Policy) fa
 	if old != nil {
 		f = facts{copy: old.copy, failure: old.failure}
 	}
-	if c.options.Store == nil {
+	kept := c.store()
+	if kept == nil {
 		return f
 	}
-	raw, err := c.options.Store.Get(ctx, storeKey(a))
+	raw, err := kept.Get(ctx, storeKey(a))
 	if err != nil {
 		c.storeFailed(ctx, "reading", a, err)
 		return f
@@ -42,7 +43,8 @@ func (c *Cache) recall(ctx context.Context, a dialect.Authority, old *Policy) fa
 // store fails, remember logs that, and the crawl continues with the facts of this process.
 func (c *Cache) remember(ctx context.Context, a dialect.Authority, known facts, o outcome) facts {
 	result := known.after(o)
-	if c.options.Store == nil {
+	kept := c.store()
+	if kept == nil {
 		return result
 	}
 	var unusable error // logged below: the store may hold a lock while it calls update
@@ -52,10 +54,10 @@ func (c *Cache) remember(ctx context.Context, a dialect.Authority, known facts, 
 		result = c.access.readable(stored).merge(known).after(o)
 		return stored.merge(known).after(o).withBody(stored).encode()
 	}
-	err := c.options.Store.Update(ctx, storeKey(a), recordLife, update)
+	err := kept.Update(ctx, storeKey(a), recordLife, update)
 	if corrupt := (*store.CorruptError)(nil); errors.As(err, &corrupt) {
 		c.storeFailed(ctx, "updating", a, err)
-		err = c.options.Store.Update(ctx, storeKey(a), recordLife, update)
+		err = kept.Update(ctx, storeKey(a), recordLife, update)
 	}
 	if err != nil {
 		c.storeFailed(ctx, "updating", a, err)

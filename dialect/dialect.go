@@ -156,10 +156,11 @@ func Temoto() Dialect { return Dialect{temoto} }
 //     name begins with Yandex: the groups YandexBot, Yandex and * are tried in this order, and only
 //     the first that exists is used ("User-agent", the program). Names of other crawlers are
 //     compared as a whole. A value is cut at a slash.
-//   - A blank line ends a run of User-agent lines ("User-agent": a blank line comes before each
-//     User-agent line; the program). It does not end a group: "Disallow and Allow" forbids empty
-//     lines there and the list of errors says that they cause an error, but the program accepts
-//     them.
+//   - A run of User-agent lines ends at every other line with a colon, whatever its key, at a blank
+//     line, and at a line that has only a comment (the program; "User-agent": a blank line comes
+//     before each User-agent line). Only a line without a colon does not end it. These lines do not
+//     end a group: "Disallow and Allow" forbids empty lines there and the list of errors says that
+//     they cause an error, but the program accepts them.
 //   - Several * groups are an error according to the list of errors. The program combines them.
 //   - An empty Disallow is the same as "Allow: /", so it wins over "Disallow: /" ("Directives
 //     without parameters"). An empty Allow is ignored.
@@ -203,7 +204,7 @@ type variant struct {
 	onlyDisallow bool   // 1994: Disallow is the only rule, and Sitemap is unknown
 	naming       naming // how User-agent values name crawlers
 	delayEndsRun bool   // Crawl-delay ends a run of User-agent lines
-	blankEndsRun bool   // a blank line ends a run of User-agent lines
+	shortRuns    bool   // Yandex: other lines than rules also end a run of User-agent lines; see breaksRun
 	delay        delayReading
 	rates        bool                   // supports Request-rate; it and Visit-time end a run of User-agent lines
 	cleanParams  bool                   // supports Clean-param
@@ -238,7 +239,7 @@ var variants = [...]variant{
 	},
 	temoto: {name: "temoto"},
 	yandex: {
-		name: "yandex", naming: yandexNames, blankEndsRun: true, cleanParams: true, limited: true,
+		name: "yandex", naming: yandexNames, shortRuns: true, cleanParams: true, limited: true,
 		disallowNone: true, prefixRank: true, coding: match.Canonical, isNormal: match.IsCanonical,
 		slashFirst: true, fullSitemaps: true,
 	},

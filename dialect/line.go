@@ -22,7 +22,7 @@ const (
 	signalLine     // Content-Signal in a group
 	siteSignalLine // Content-Signal before any group; not the kind of a key
 	licenseLine
-	gapLine // a blank line that ends a run of User-agent lines; not the kind of a line with a key
+	gapLine // the end of a run of User-agent lines before any rule; not the kind of a line with a key
 )
 
 // googleLineLimit is how many bytes of a line google/robotstxt reads: eight times the maximum URL

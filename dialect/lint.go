@@ -57,6 +57,7 @@ const (
 	UnsortedQuery            // a query in an order that never matches
 	FileRefused              // a line that makes the dialect refuse the whole file
 	GroupContinues           // a User-agent line in the same group as those above a blank line or a Crawl-delay
+	GroupEnded               // a User-agent line that begins a group, although the names above it have no rules
 	BadRate                  // a Request-rate that is not a rate
 	BadCleanParam            // a Clean-param that is not a list of parameters and a path
 	LongRule                 // a pattern that is too long for the dialect
@@ -97,6 +98,7 @@ var problemTexts = [numberOfProblems]string{
 	TooManyRules:    "file has more than 2048 rules, everything is allowed",
 	FileOpen:        "file is larger than 500 KiB, everything is allowed",
 	StarAgain:       "another group of *, combined with the first",
+	GroupEnded:      "another group than the User-agent lines above, which have no rules, because of a line between them",
 	GroupContinues:  "same group as the User-agent lines above, despite the blank line or Crawl-delay between them",
 }
 
@@ -144,6 +146,7 @@ type linter struct {
 	issues []Issue
 	run    bool // a User-agent line would belong to the same group as the previous User-agent line
 	gap    bool // a blank line or a Crawl-delay has followed that previous line
+	broken bool // breaksRun was true for a line after the previous User-agent line, before any rule
 	star   bool // there has been a User-agent line with *
 }
 
@@ -170,10 +173,15 @@ func (l *linter) lintLine(line string, n uint32) {
 		l.report(n, LineCut, "")
 	}
 	k, from, to := l.v.parseLine(line)
+	if l.v.shortRuns && l.inRun && breaksRun(k, line) {
+		l.inRun = false
+		l.run = false
+		l.broken = true
+	}
 	if k == otherLine {
 		if trimLeft(line) == "" {
 			l.lintRecord(l.endRecord())
-			l.run = l.run && !l.v.records && !l.v.blankEndsRun
+			l.run = l.run && !l.v.records
 			l.gap = true
 		}
 		l.report(n, problemOfOther(line), keyOf(line))
@@ -199,13 +207,18 @@ func (l *linter) lintLine(line string, n uint32) {
 }
 
 // lintRun reports a User-agent line that belongs to the group above although a blank line or a
-// Crawl-delay separates them. Authors often intend another group.
+// Crawl-delay separates them. Authors often intend another group. It also reports a User-agent line
+// that does not belong to the group above although that group has no rules.
 func (l *linter) lintRun(k kind, value string, n uint32) {
 	switch k {
 	case agentLine:
 		if l.run && l.gap {
 			l.report(n, GroupContinues, value)
 		}
+		if l.broken {
+			l.report(n, GroupEnded, value)
+		}
+		l.broken = false
 		l.run = true
 		l.gap = false
 		if value == "*" && l.star && l.v.limited {
@@ -219,8 +232,10 @@ func (l *linter) lintRun(k kind, value string, n uint32) {
 		l.gap = true
 	case allowLine:
 		l.run = l.run && l.v.onlyDisallow // where Allow is an unknown key
+		l.broken = false
 	case disallowLine:
 		l.run = false
+		l.broken = false
 	}
 }
 

@@ -30,6 +30,7 @@ func TestLint(t *testing.T) {
 		orphan      = "no User-agent line before it, line ignored"
 		noToken     = "names no product token"
 		continues   = "same group as the User-agent lines above, despite the blank line or Crawl-delay between them"
+		ended       = "another group than the User-agent lines above, which have no rules, because of a line between them"
 		cut         = "only the letters, _ and - at the beginning of the name are compared"
 		noSlash     = "pattern begins with neither / nor *, never matches"
 		badDelay    = "not a number of seconds, value ignored"
@@ -62,7 +63,10 @@ func TestLint(t *testing.T) {
 		{"User-agent: MJ12bot\nDisallow: /\nUser-agent: a b\nDisallow: /\n", "coccoc", []string{"line 3: " + noToken + ": a b"}},
 		{"User-agent: *\nCrawl-delay: 120\n\nUser-agent: 008\nDisallow: /\n", "rfc9309", []string{"line 4: " + noToken + ": 008", "line 4: " + continues + ": 008"}},
 		{"User-agent: *\nCrawl-delay: 1\nUser-agent: a\nDisallow: /\n", "rfc9309", []string{"line 3: " + continues + ": a"}},
-		{"User-agent: *\nCrawl-delay: 1\nUser-agent: a\nDisallow: /\n", "google original1994 yandex", []string{"line 2: " + unsupported + ": Crawl-delay", "line 3: " + continues + ": a"}},
+		{"User-agent: *\nCrawl-delay: 1\nUser-agent: a\nDisallow: /\n", "yandex", []string{"line 2: " + unsupported + ": Crawl-delay", "line 3: " + ended + ": a"}},
+		{"User-agent: a\n\nUser-agent: b\n# x\nUser-agent: c\nUser-agent: d\nSitemap: https://example.com/\nUser-agent: e\n# x\nDisallow: /\n\nUser-agent: f\nx\nUser-agent: g\nAllow: /\n", "yandex",
+			[]string{"line 3: " + ended + ": b", "line 5: " + ended + ": c", "line 8: " + ended + ": e", "line 13: " + noColon + ": x"}},
+		{"User-agent: *\nCrawl-delay: 1\nUser-agent: a\nDisallow: /\n", "google original1994", []string{"line 2: " + unsupported + ": Crawl-delay", "line 3: " + continues + ": a"}},
 		{"User-agent: *\nCrawl-delay: 1\nUser-agent: a\nDisallow: /\n", "coccoc", nil},
 		{"User-agent: *\nCrawl-delay: 1\nUser-agent: a\nDisallow: /\n", "seznam", []string{"line 2: " + unsupported + ": Crawl-delay"}},
 		{"User-agent: *\n# a\nUser-agent: a\n\t\nUser-agent: b\nUser-agent: c\nDisallow: /\n\nUser-agent: d\nDisallow: /\n", "rfc9309 google coccoc", []string{"line 5: " + continues + ": b"}},
@@ -151,6 +155,8 @@ func TestLintIgnoredLines(t *testing.T) {
 				switch {
 				case other == "Disallow:" && d == dialect.Yandex():
 					other = "Allow:" // an empty Disallow would allow everything
+				case issue.Problem == dialect.NoColon && d == dialect.Yandex():
+					other = "x" // a comment would end a run of User-agent lines
 				case issue.Problem == dialect.Unsupported && d == dialect.Seznam() && issue.Detail != "Clean-param":
 					other = "Visit-time: ." // these lines are ignored, but they end a run of User-agent lines
 				}

@@ -135,9 +135,10 @@ func naiveParse(d dialect.Dialect, body string) *naiveFile {
 			case dialect.Original1994(), dialect.Seznam():
 				open = nil
 				run = false
-			case dialect.Yandex():
-				run = false
 			}
+		}
+		if text, _, _ := strings.Cut(line, "#"); d == dialect.Yandex() && key != "user-agent" && (strings.Contains(text, ":") || strings.Trim(text, " \t") == "") {
+			run = false
 		}
 		if d == dialect.Original1994() && (key == "allow" || key == "sitemap") {
 			continue

@@ -78,7 +78,7 @@ type parser struct {
 	v       *variant
 	records []record
 	open    bool // there has been a User-agent line
-	inRun   bool // there has been no rule and no blank line since the last User-agent line
+	inRun   bool // there has been no rule and no gapLine since the last User-agent line
 	rules   int  // number of Allow and Disallow lines in groups
 	usage   bool // there has been a line about the use of content
 
@@ -95,18 +95,31 @@ func (p *parser) parse(text string) {
 		var line string
 		line, rest = nextLine(rest, bareCR)
 		k, from, to := p.v.parseLine(line)
+		if p.v.shortRuns && p.inRun && breaksRun(k, line) {
+			p.records = append(p.records, record{kind: gapLine})
+			p.inRun = false
+		}
 		switch {
 		case k != otherLine:
 			rec := record{from: uint32(start + from), to: uint32(start + to), line: n, kind: k}
 			p.add(rec, line[from:to])
 		case p.v.records && trimLeft(line) == "":
 			p.endRecord()
-		case p.v.blankEndsRun && p.inRun && trimLeft(line) == "":
-			p.records = append(p.records, record{kind: gapLine})
-			p.inRun = false
 		}
 	}
 	p.endRecord()
+}
+
+// breaksRun reports whether a line that is neither a User-agent line nor a rule ends a run of
+// User-agent lines in Yandex's program. Every line with a colon does, and so does a line without
+// any text before its comment.
+func breaksRun(k kind, line string) bool {
+	switch k {
+	case agentLine, allowLine, disallowLine:
+		return false
+	}
+	text, _, _ := strings.Cut(line, "#")
+	return trimLeft(text) == "" || strings.IndexByte(text, ':') >= 0
 }
 
 // add adds a line. If the line must be ignored, add returns the reason instead.

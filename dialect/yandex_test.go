@@ -16,7 +16,6 @@ const (
 	rulesPage     = "Disallow and Allow: "
 	errorsPage    = "Robots.txt parsing errors: "
 	usingPage     = "Using robots.txt: "
-	delayPage     = "Crawl-delay: "
 	yandexProgram = "program: "
 )
 
@@ -45,7 +44,15 @@ var yandexReadings = []reading{
 	{errorsPage + "a second group of * is an error; program: both are combined", "yandex", "User-agent: *|Disallow: /a||User-agent: *|Disallow: /b", "YandexBot", "/c", "/a /b"},
 	{userAgentPage + "a blank line before a User-agent line begins another group", "yandex", "User-agent: YandexBot||User-agent: Googlebot|Disallow: /", "YandexBot", "/a", ""},
 	{userAgentPage + "adjacent User-agent lines share their rules", "yandex", "User-agent: YandexBot|User-agent: Googlebot|Disallow: /a", "YandexBot", "/b", "/a"},
-	{yandexProgram + "a comment does not end a run of User-agent lines", "yandex", "User-agent: YandexBot|# both|User-agent: Googlebot|Disallow: /a", "YandexBot", "/b", "/a"},
+	{yandexProgram + "a line with only a comment ends a run of User-agent lines", "yandex", "User-agent: YandexBot|# x|User-agent: Googlebot|Disallow: /", "YandexBot", "/a", ""},
+	{yandexProgram + "a comment after a User-agent line ends no run", "yandex", "User-agent: YandexBot # x|User-agent: Googlebot|Disallow: /a", "YandexBot", "/b", "/a"},
+	{yandexProgram + "a line with an unknown key ends a run of User-agent lines", "yandex", "User-agent: YandexBot|Noindex: /b|User-agent: Googlebot|Disallow: /", "YandexBot", "/a", ""},
+	{yandexProgram + "a Sitemap ends a run of User-agent lines", "yandex", "User-agent: YandexBot|Sitemap: https://example.com/s.xml|User-agent: Googlebot|Disallow: /", "YandexBot", "/a", ""},
+	{yandexProgram + "a Sitemap that is ignored ends a run of User-agent lines", "yandex", "User-agent: YandexBot|Sitemap: /s.xml|User-agent: Googlebot|Disallow: /", "YandexBot", "/a", ""},
+	{yandexProgram + "a Clean-param ends a run of User-agent lines", "yandex", "User-agent: YandexBot|Clean-param: a|User-agent: Googlebot|Disallow: /", "YandexBot", "/a", ""},
+	{yandexProgram + "a rule that matches no URL ends a run of User-agent lines", "yandex", "User-agent: YandexBot|Disallow: a|User-agent: Googlebot|Disallow: /", "YandexBot", "/a", ""},
+	{yandexProgram + "a line without a colon ends no run", "yandex", "User-agent: YandexBot|noise # a: b|User-agent: Googlebot|Disallow: /a", "YandexBot", "/b", "/a"},
+	{yandexProgram + "such lines end no group", "yandex", "User-agent: YandexBot|# x|Noindex: /b|Sitemap: /s.xml|Clean-param: a|Disallow: /a", "YandexBot", "/b", "/a"},
 	{yandexProgram + "a line of white space ends a run of User-agent lines", "yandex", "User-agent: YandexBot| \t|User-agent: Googlebot|Disallow: /", "YandexBot", "/a", ""},
 	{rulesPage + "an empty line between rules is an error; program: the group continues", "yandex", "User-agent: Yandex||Disallow: /a||Disallow: /b", "YandexBot", "/c", "/a /b"},
 	{errorsPage + "a rule before any User-agent line is ignored", "yandex", "Disallow: /a|User-agent: Yandex|Disallow: /b", "YandexBot", "/a", "/b"},
@@ -82,7 +89,7 @@ var yandexReadings = []reading{
 	{errorsPage + "a file with more rules restricts nothing", "yandex", "User-agent: Yandex|" + strings.Repeat("Disallow: /a|", 2049), "YandexBot", "/a /b", ""},
 	{errorsPage + "the rules of all groups count", "yandex", "User-agent: Yandex|Disallow: /a||User-agent: *|" + strings.Repeat("Allow: /b|", 2048), "YandexBot", "/a", ""},
 	{usingPage + "a file of more than 500 KiB restricts nothing", "yandex", "User-agent: Yandex|Disallow: /a|#" + strings.Repeat("a", dialect.SizeLimit), "YandexBot", "/a", ""},
-	{delayPage + "Crawl-delay does not end a run of User-agent lines", "yandex", "User-agent: YandexBot|Crawl-delay: 5|User-agent: a|Disallow: /a", "YandexBot", "/b", "/a"},
+	{yandexProgram + "a Crawl-delay ends a run of User-agent lines", "yandex", "User-agent: YandexBot|Crawl-delay: 5|User-agent: a|Disallow: /a", "YandexBot", "/a", ""},
 }
 
 // TestYandexDelay checks that Yandex ignores Crawl-delay and that WrittenDelay still returns it.

@@ -119,8 +119,6 @@ const importRules = `
 	frontier/disk.go:   github.com/cockroachdb/pebble/v2 github.com/cockroachdb/pebble/v2/bloom
 	frontier/files.go:  github.com/cockroachdb/pebble/v2 github.com/cockroachdb/pebble/v2/vfs
 	frontier/space.go:  github.com/cockroachdb/pebble/v2/vfs
-	frontier/repair.go: github.com/cockroachdb/pebble/v2/record github.com/cockroachdb/pebble/v2/vfs github.com/cockroachdb/pebble/v2/wal
-	frontier/salvage.go: github.com/cockroachdb/pebble/v2 github.com/cockroachdb/pebble/v2/batchrepr github.com/cockroachdb/pebble/v2/sstable github.com/cockroachdb/pebble/v2/vfs github.com/cockroachdb/pebble/v2/wal
 
 	# The live page uses only what every program can use.
 	view:              . ./dialect ./internal/seconds

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +50,38 @@ func TestFolderOfALaterVersion(t *testing.T) {
 	rejects(t, dir, frontier.ErrVersion)
 	write(t, filepath.Join(dir, "collyrobots-frontier"), "something else\n")
 	rejects(t, dir, frontier.ErrDamaged)
+}
+
+// TestDamageOfTheVersion flips each bit of the file that names the version. The error must say what
+// to do.
+func TestDamageOfTheVersion(t *testing.T) {
+	dir := t.TempDir()
+	f := open(t, dir)
+	add(t, f, "http://a.test/")
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(dir, "collyrobots-frontier")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 8 * len(text) {
+		damaged := slices.Clone(text)
+		damaged[i/8] ^= 1 << (i % 8)
+		write(t, name, string(damaged))
+		_, err := frontier.Open(dir)
+		if err == nil || !strings.Contains(err.Error(), "remove the file collyrobots-frontier") {
+			t.Fatalf("Open with %q: %v, want an error that says what to do", damaged, err)
+		}
+	}
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	f = open(t, dir, frontier.Logger(quiet))
+	if s := f.Stats(); s.Waiting != 1 {
+		t.Errorf("%d pages wait, want 1", s.Waiting)
+	}
 }
 
 func TestFolderOfAnotherProgram(t *testing.T) {

@@ -2,6 +2,7 @@ package frontier_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -49,8 +50,8 @@ func crawled(t *testing.T) (dir string, urls map[string]bool) {
 	return dir, urls
 }
 
-// TestDamage changes, shortens and removes files at random. Open must find the pages
-// in the other files, and it must never find other pages or wait forever.
+// TestDamage changes, shortens and removes files at random. Open must refuse the folder, or find the
+// pages in the other files. It must never find other pages or wait forever.
 func TestDamage(t *testing.T) {
 	dir, urls := crawled(t)
 	rounds := int(numberIn(t, "COLLYROBOTS_DAMAGE", 6))
@@ -63,7 +64,10 @@ func TestDamage(t *testing.T) {
 		what := harm(t, copied, random)
 		f, err := frontier.Open(copied, frontier.Logger(quiet), frontier.Window(1<<20))
 		if err != nil {
-			t.Errorf("%d: %s: %v", seed, what, err)
+			t.Logf("%d: %s: %v", seed, what, err)
+			if !errors.Is(err, frontier.ErrDamaged) {
+				t.Errorf("%d: %s: %v, want ErrDamaged", seed, what, err)
+			}
 			continue
 		}
 		found := collect(t, f, urls)
@@ -137,6 +141,24 @@ func collect(t *testing.T, f *frontier.Frontier, urls map[string]bool) int {
 		} else if !strings.HasPrefix(p.URL, "http://host") {
 			t.Fatalf("%s was not added", p.URL)
 		}
+		f.Pace(p.Host, time.Now(), false)
+		finish(t, f, p, collyrobots.PageDone)
+	}
+}
+
+// handedOut takes all pages and returns how often each URL came.
+func handedOut(t *testing.T, f *frontier.Frontier) map[string]int {
+	t.Helper()
+	urls := make(map[string]int)
+	for {
+		p, err := f.Next(t.Context())
+		if p == nil {
+			if t.Context().Err() != nil {
+				t.Fatal(err)
+			}
+			return urls
+		}
+		urls[p.URL]++
 		f.Pace(p.Host, time.Now(), false)
 		finish(t, f, p, collyrobots.PageDone)
 	}

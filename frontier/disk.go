@@ -15,14 +15,15 @@ import (
 	"github.com/cockroachdb/pebble/v2/bloom"
 )
 
-// A disk keeps records in a folder. It is, together with files, space and repair, the only part of
-// the package that knows the storage engine.
+// A disk keeps records in a folder. It is, together with files and space, the only part of the
+// package that knows the storage engine.
 //
 // Changes take effect at once and in order, but they reach the operating system only with flush,
 // and the disk only with sync. If the process is killed, the changes after some moment are lost.
 //
 // Only flush, sync and peek may be called at the same time as other methods.
 type disk struct {
+	dir    string // the folder of the engine
 	db     *pebble.DB
 	files  *files
 	space  *space
@@ -49,9 +50,6 @@ const (
 // openDisk opens the records in a folder. It creates them if there are none.
 func openDisk(dir string, system fileSystem, log *slog.Logger) (*disk, error) {
 	dir = filepath.Join(dir, pagesFolder)
-	if err := finishSalvage(dir); err != nil {
-		return nil, err
-	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -62,26 +60,22 @@ func openDisk(dir string, system fileSystem, log *slog.Logger) (*disk, error) {
 		return nil, lockError(err)
 	}
 	files.lock = lock
-	d := &disk{files: files, space: space}
-	if err := d.begin(dir, log); err != nil {
+	d := &disk{dir: dir, files: files, space: space}
+	if err := d.begin(log); err != nil {
 		return nil, errors.Join(err, files.unlock())
 	}
 	return d, nil
 }
 
-// begin opens the engine in a folder. If files are damaged, it continues with what can be read.
-func (d *disk) begin(dir string, log *slog.Logger) error {
+// begin opens the engine in the folder.
+func (d *disk) begin(log *slog.Logger) error {
 	if err := d.space.require(); err != nil {
 		return err
 	}
-	err := d.start(dir, log)
-	if errors.Is(err, ErrDamaged) {
-		if err := d.salvage(dir, log); err != nil {
-			return openError(err)
-		}
-		err = d.start(dir, log)
+	if err := d.check(log); err != nil {
+		return err
 	}
-	if err != nil {
+	if err := d.start(log); err != nil {
 		return err
 	}
 	if err := d.space.begin(); err != nil {
@@ -91,24 +85,51 @@ func (d *disk) begin(dir string, log *slog.Logger) error {
 	return nil
 }
 
-// start opens the engine in a folder.
-func (d *disk) start(dir string, log *slog.Logger) error {
-	if err := checkManifests(dir); err != nil {
-		return err
-	}
+// start opens the engine for reading and writing.
+func (d *disk) start(log *slog.Logger) error {
 	options := d.options(log)
-	if tables, _ := filepath.Glob(filepath.Join(dir, "*.sst")); len(tables) > 0 {
+	if tables, _ := filepath.Glob(filepath.Join(d.dir, "*.sst")); len(tables) > 0 {
 		options.ErrorIfNotExists = true // the engine would remove the tables
 	}
-	db, err := pebble.Open(dir, options)
-	if pebble.IsCorruptionError(err) && repairLogs(dir, log) {
-		db, err = pebble.Open(dir, options)
+	if err := d.removeSettings(); err != nil {
+		return err
 	}
+	db, err := openEngine(d.dir, options)
 	if err != nil {
 		return openError(err)
 	}
 	d.db = db
 	return nil
+}
+
+// removeSettings removes the files with the settings of the engine. It writes them whenever it is
+// opened. It does not need the old ones, but would open no folder in which they are damaged.
+func (d *disk) removeSettings() error {
+	names, err := filepath.Glob(filepath.Join(d.dir, "OPTIONS-*"))
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := os.Remove(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openEngine opens the engine. The engine panics after some errors of the file system, which
+// openEngine returns.
+func openEngine(dir string, options *pebble.Options) (db *pebble.DB, err error) {
+	defer func() {
+		switch v := recover().(type) {
+		case nil:
+		case error:
+			err = fmt.Errorf("storage engine failed: %w", v)
+		default:
+			err = fmt.Errorf("storage engine failed: %v", v)
+		}
+	}()
+	return pebble.Open(dir, options)
 }
 
 // lockError returns the error of Open if the lock of a folder could not be taken.
@@ -130,8 +151,11 @@ func openError(err error) error {
 	if strings.Contains(err.Error(), "unknown format major version") { // the engine has no type for it
 		return fmt.Errorf("%w: %w", ErrVersion, err)
 	}
-	return fmt.Errorf("%w: %w", ErrDamaged, err)
+	return fmt.Errorf("%w: %w; %s", ErrDamaged, err, remedy)
 }
+
+// isDamage reports whether the engine could not read a file because it is damaged.
+func isDamage(err error) bool { return pebble.IsCorruptionError(err) }
 
 func (d *disk) options(log *slog.Logger) *pebble.Options {
 	o := &pebble.Options{
@@ -323,20 +347,45 @@ func after(prefix []byte) []byte {
 	return nil // no key is after them
 }
 
-// close writes all changes to the disk and closes the folder.
-func (d *disk) close() error {
+// record records the checksums of the files. n are the numbers of pages; it does not matter if they
+// include changes that were made since the last sync.
+func (d *disk) record(n counts) error { return d.checksums(d.logs(), n).write(d.dir) }
+
+// logs returns the number of logs that have changes which are in no table.
+func (d *disk) logs() int { return int(d.db.Metrics().WAL.Files) }
+
+// close writes all changes to the disk and closes the folder. n are the numbers of pages.
+func (d *disk) close(n counts) error {
 	err := d.resume()
 	if err == nil {
 		err = d.sync()
 	}
+	if err != nil {
+		return errors.Join(err, d.abandon())
+	}
+	logs := d.logs()
+	err = d.end()
+	if err == nil {
+		c := d.checksums(logs, n)
+		c.Closed = true
+		err = c.write(d.dir)
+	}
+	return errors.Join(err, d.files.unlock())
+}
+
+// abandon closes the folder, although changes may not be written.
+func (d *disk) abandon() error { return errors.Join(d.end(), d.files.unlock()) }
+
+// end closes the engine.
+func (d *disk) end() (err error) {
 	d.space.end()
 	if d.backlog != nil {
-		err = errors.Join(err, d.backlog.Close())
+		err = d.backlog.Close()
 	}
 	d.access.Lock()
 	defer d.access.Unlock()
 	d.closed = true
-	return errors.Join(err, d.db.Close(), d.files.unlock())
+	return errors.Join(err, d.db.Close())
 }
 
 // engineLog passes the messages of the engine on. Messages about ordinary events are dropped.

@@ -38,9 +38,19 @@
 // handed out. How they end is kept in memory, and recorded when there is space again. Stats says
 // how many pages are not recorded.
 //
-// If a part of a file is damaged, the pages in it are lost and logged, and the others are kept. If
-// the damage is so large that the storage engine cannot open its files, Open returns an error that
-// wraps ErrDamaged. The folder is never removed.
+// # Damage
+//
+// If Open finds that files of the folder have changed since they were written, or if the storage
+// engine cannot open them, it changes nothing and returns an error that wraps ErrDamaged. The error
+// says which file it is, how many pages waited and were done, and how many records are missing at
+// least. Either restore the folder from a copy, or remove it to begin the crawl again. If some
+// records can be read, a crawl can also continue with them: copy the folder, and remove the file
+// pages/checksums in it. Pages whose records are missing are then unknown, so they may be fetched
+// again.
+//
+// Open does not read the tables of the engine, which have most of the records of a large crawl. If a
+// part of a table is damaged, the pages in it are lost and logged when they are read, and the others
+// are kept. Neither a kill nor a full disk is damage.
 //
 // # The folder
 //

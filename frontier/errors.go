@@ -9,8 +9,8 @@ var (
 	ErrInUse = errors.New("in use: this process or another one has it open")
 	// ErrVersion means that a later version of this package has written the folder.
 	ErrVersion = errors.New("written by a later version of this package")
-	// ErrDamaged means that the files in the folder cannot be read, or that the folder contains
-	// other files.
+	// ErrDamaged means that the files in the folder cannot be read or are not as they were written,
+	// or that the folder contains other files. The message says what to do.
 	ErrDamaged = errors.New("damaged, or not a frontier")
 	// ErrReadOnly means that the folder cannot be written.
 	ErrReadOnly = errors.New("not writable")

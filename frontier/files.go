@@ -1,9 +1,13 @@
 package frontier
 
 import (
+	"cmp"
 	"errors"
 	"io"
+	"maps"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -17,20 +21,21 @@ type fileSystem = vfs.FS
 // system is the file system of the operating system.
 var system = vfs.Default
 
-// files are the files of the engine. They differ in three ways from those of the operating system.
+// files are the files of the engine. They differ in four ways from those of the operating system.
 // Only the owner can read them, because records contain headers with cookies. If the disk is full,
 // space decides when a write is repeated. The log of changes is synced only by sync, and not when
-// the engine asks for it, so the engine can write its log without waiting for the disk.
+// the engine asks for it, so the engine can write its log without waiting for the disk. The
+// checksums of the log and of the list of tables are known.
 type files struct {
 	vfs.FS
 	lock *pebble.Lock // of the folder
 
-	mu   sync.Mutex
-	logs map[*logFile]bool // that are open for writing
+	mu     sync.Mutex
+	summed map[string]*summedFile // by name without the folder; those that this process has written and that exist
 }
 
 func newFiles(system fileSystem, s *space) *files {
-	return &files{FS: vfs.OnDiskFull(system, s.exhausted), logs: make(map[*logFile]bool)}
+	return &files{FS: vfs.OnDiskFull(system, s.exhausted), summed: make(map[string]*summedFile)}
 }
 
 // Create creates a file that only the owner can read.
@@ -48,7 +53,24 @@ func (f *files) ReuseForWrite(old, name string, category vfs.DiskWriteCategory) 
 	if err != nil {
 		return nil, err
 	}
+	f.forget(old)
 	return f.own(file, name)
+}
+
+// Remove removes a file.
+func (f *files) Remove(name string) error {
+	err := f.FS.Remove(name)
+	if err == nil {
+		f.forget(name)
+	}
+	return err
+}
+
+// forget forgets the checksum of a file that no longer exists.
+func (f *files) forget(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.summed, filepath.Base(name))
 }
 
 // Lock creates the lock file.
@@ -75,15 +97,21 @@ func (f *files) own(file vfs.File, name string) (vfs.File, error) {
 	if err := chmod(name); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	if !strings.HasSuffix(name, ".log") {
+	if !isLog(name) && !isList(name) {
 		return file, nil
 	}
-	l := &logFile{File: file, files: f}
+	l := &summedFile{File: file, lazy: isLog(name)}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.logs[l] = true
+	f.summed[filepath.Base(name)] = l
 	return l, nil
 }
+
+// isLog reports whether a file is a log of changes.
+func isLog(name string) bool { return strings.HasSuffix(name, ".log") }
+
+// isList reports whether a file is a list of tables.
+func isList(name string) bool { return strings.HasPrefix(filepath.Base(name), "MANIFEST-") }
 
 func chmod(name string) error {
 	err := os.Chmod(name, 0o600)
@@ -93,58 +121,111 @@ func chmod(name string) error {
 	return err
 }
 
-// sync writes the open log files to the disk.
+// sync writes the open logs to the disk.
 func (f *files) sync() error {
 	f.mu.Lock()
-	open := make([]*logFile, 0, len(f.logs))
-	for l := range f.logs {
-		open = append(open, l)
-	}
+	files := slices.Collect(maps.Values(f.summed))
 	f.mu.Unlock()
 	var errs []error
-	for _, l := range open {
-		errs = append(errs, l.syncNow())
+	for _, l := range files {
+		if l.lazy {
+			errs = append(errs, l.syncNow())
+		}
 	}
 	return errors.Join(errs...)
 }
 
-// A logFile is a file of the log of changes.
-type logFile struct {
+// sums returns the checksums of the files, as far as they have reached the disk. Of the logs, it
+// returns only the newest ones.
+func (f *files) sums(logs int) []checksum {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var lists, newest []checksum
+	for name, l := range f.summed {
+		sum := l.sum()
+		sum.Name = name
+		if l.lazy {
+			newest = append(newest, sum)
+		} else {
+			lists = append(lists, sum)
+		}
+	}
+	slices.SortFunc(newest, func(a, b checksum) int {
+		return cmp.Or(len(a.Name)-len(b.Name), strings.Compare(a.Name, b.Name)) // they are numbered
+	})
+	return append(lists, newest[max(len(newest)-logs, 0):]...)
+}
+
+// A summedFile is a log of changes or a list of tables, which the engine writes from its beginning
+// to its end.
+type summedFile struct {
 	vfs.File
-	files *files
+	lazy bool // it is a log, which is not synced when the engine asks for it
 
 	mu     sync.Mutex // held while the file is synced or closed
 	closed bool
+
+	sumMu   sync.Mutex
+	written checksum
+	synced  checksum // of the part that has reached the disk
 }
 
-// Sync does nothing: the changes have reached the operating system, which is enough.
-func (l *logFile) Sync() error { return nil }
+// Write writes to the file.
+func (l *summedFile) Write(p []byte) (int, error) {
+	n, err := l.File.Write(p)
+	l.sumMu.Lock()
+	defer l.sumMu.Unlock()
+	l.written.add(p[:n])
+	return n, err
+}
 
-// SyncData does nothing, like Sync.
-func (l *logFile) SyncData() error { return nil }
+// sum returns the checksum of the part that has reached the disk.
+func (l *summedFile) sum() checksum {
+	l.sumMu.Lock()
+	defer l.sumMu.Unlock()
+	return l.synced
+}
 
-// SyncTo does nothing, like Sync.
-func (l *logFile) SyncTo(int64) (bool, error) { return true, nil }
+// Sync writes a list to the disk. It does nothing for a log: the changes have reached the operating
+// system, which is enough.
+func (l *summedFile) Sync() error {
+	if l.lazy {
+		return nil
+	}
+	return l.syncNow()
+}
+
+// SyncData is like Sync.
+func (l *summedFile) SyncData() error { return l.Sync() }
+
+// SyncTo is like Sync.
+func (l *summedFile) SyncTo(int64) (bool, error) { return true, l.Sync() }
 
 // syncNow writes the file to the disk. It does nothing if the file is closed.
-func (l *logFile) syncNow() error {
+func (l *summedFile) syncNow() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return nil
 	}
-	return l.File.SyncData()
+	l.sumMu.Lock()
+	written := l.written
+	l.sumMu.Unlock()
+	err := l.File.SyncData()
+	if err != nil {
+		return err
+	}
+	l.sumMu.Lock()
+	defer l.sumMu.Unlock()
+	l.synced = written
+	return nil
 }
 
-// Close syncs the file, so that the disk never has a later log file without this one, and closes
-// it.
-func (l *logFile) Close() error {
+// Close syncs the file, so that the disk never has a later log without this one, and closes it.
+func (l *summedFile) Close() error {
 	err := l.syncNow()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
-	l.files.mu.Lock()
-	delete(l.files.logs, l)
-	l.files.mu.Unlock()
 	return errors.Join(err, l.File.Close())
 }

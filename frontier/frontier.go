@@ -68,8 +68,9 @@ type outPage struct {
 // for its owner only. Pages that were out when an earlier process ended wait again.
 //
 // If options are not valid, the error joins an [*OptionError] for each fault. Otherwise an error is
-// a [*FolderError]. Open never removes a folder or a page. If files are damaged, Open logs the loss
-// and continues with the records that it can read. The damaged files remain in the folder.
+// a [*FolderError]. Open never removes a folder or a page. If files have lost records because they
+// are damaged, Open changes nothing and returns an error that wraps ErrDamaged. It says how many
+// records are missing at least, and what to do.
 func Open(dir string, opts ...Option) (*Frontier, error) {
 	s, err := configure(opts)
 	if err != nil {
@@ -109,7 +110,7 @@ func (f *Frontier) close() error {
 	f.writing.Lock() // waits for flush and background
 	defer f.writing.Unlock()
 	f.writeWaiting()
-	if err := f.disk.close(); err != nil {
+	if err := f.disk.close(f.total); err != nil {
 		return f.fault(cause(err))
 	}
 	return nil

@@ -57,9 +57,11 @@ func checkVersion(text string) error {
 	n, err := strconv.Atoi(number)
 	switch {
 	case !ok, err != nil, n < 1:
-		return fmt.Errorf("%w: the file %s does not name a version", ErrDamaged, versionFile)
+		return fmt.Errorf("%w: the file %s does not name a version; if this is the folder of a frontier, remove the file %[2]s, and Open writes it again",
+			ErrDamaged, versionFile)
 	case n > version:
-		return fmt.Errorf("%w: version %d, this one is %d", ErrVersion, n, version)
+		return fmt.Errorf("%w: version %d, this one is %d; if no later version was used, remove the file %s, and Open writes it again",
+			ErrVersion, n, version, versionFile)
 	}
 	return nil
 }
@@ -101,8 +103,15 @@ func open(path string, s settings, system fileSystem) (*Frontier, error) {
 	}
 	f.timer = time.AfterFunc(time.Hour, f.tick)
 	f.timer.Stop()
-	if err := f.load(); err != nil {
-		return nil, errors.Join(cause(err), d.close())
+	err = f.load()
+	if err == nil {
+		err = d.record(f.total)
+	}
+	if isDamage(err) {
+		err = openError(err)
+	}
+	if err != nil {
+		return nil, errors.Join(cause(err), d.abandon())
 	}
 	return f, nil
 }

@@ -361,10 +361,14 @@ func (f *Frontier) background() {
 		return
 	}
 	ended := f.ended
+	total := f.total
 	err := f.disk.resume()
 	f.mu.Unlock()
 	if err == nil {
 		err = f.disk.sync()
+	}
+	if err == nil {
+		err = f.disk.record(total)
 	}
 	if time.Since(f.waitingWritten) >= waitingInterval {
 		f.writeWaiting()
@@ -421,6 +425,8 @@ func cause(err error) error {
 		return fmt.Errorf("%w: %w", ErrFull, err)
 	case errors.Is(err, syscall.EROFS), errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
 		return fmt.Errorf("%w: %w", ErrReadOnly, err)
+	case isDamage(err):
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return err
 }

@@ -236,7 +236,7 @@ func TestRun(t *testing.T) {
 		{"two faults", []string{"ftp://example.com/", ":"}, 2, ``, `(?s)"ftp://example.com/" is not a host or a URL.*":" is not a host or a URL`},
 		{"flag after URL", []string{site.URL, "-depth=2"}, 2, ``, `-depth=2: flags must come before the arguments`},
 		{"unknown flag", []string{"-speed=9"}, 2, ``, `-speed`},
-		{"help", []string{"-h"}, 0, ``, `(?s)Usage: collyrobots crawl.*-dialect.*-sitemaps`},
+		{"help", []string{"-h"}, 0, ``, `(?s)Usage: collyrobots crawl.*-dialect.*-pace-by unit\s+use one pace for each unit: host, domain or address.*-sitemaps`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -129,7 +129,7 @@ func (j *job) define(flags *flag.FlagSet, t *texts) {
 	flags.Float64Var(&t.adaptive, "adaptive", 0, "wait for at least this `factor` times the response time of a host; 0 means that it does not matter")
 	flags.StringVar(&t.hours, "hours", "", "send requests only in these `hours` of the day, such as 22:00-06:00")
 	flags.StringVar(&t.zone, "zone", "Local", "the time `zone` of -hours, such as Europe/Berlin")
-	flags.StringVar(&t.paceBy, "pace-by", "host", "use one pace for each host, domain or `address`")
+	flags.StringVar(&t.paceBy, "pace-by", "host", "use one pace for each `unit`: host, domain or address")
 	flags.StringVar(&t.purpose, "purpose", "", "what the pages are for: search, ai-use or train-ai, separated by commas; pages that their owners exclude from these `uses` are denied")
 	flags.StringVar(&j.cache, "cache", "", "keep the robots.txt files and the pages in this `directory` for the next run; it is created if necessary")
 	flags.BoolVar(&j.resume, "resume", false, "continue where the last run with the same -cache stopped; if it has fetched all pages, crawl again and leave out sitemaps that have not changed")

@@ -133,7 +133,7 @@ func (j *job) define(flags *flag.FlagSet, t *texts) {
 	flags.IntVar(&j.max, "max", 0, "crawl at most this `number` of pages per host (MaxPages); 0 means all")
 	flags.DurationVar(&j.minDelay, "delay", 250*time.Millisecond, "minimum delay between two requests to one host; hosts may ask for a longer one")
 	flags.StringVar(&t.hours, "hours", "", "the crawl sends requests only in these `hours` of the day, such as 22:00-06:00 (CrawlHours); the check itself runs now")
-	flags.StringVar(&t.paceBy, "pace-by", "host", "use one pace for each host, domain or `address` (PaceBy)")
+	flags.StringVar(&t.paceBy, "pace-by", "host", "use one pace for each `unit`: host, domain or address (PaceBy)")
 	flags.StringVar(&t.zone, "zone", "Local", "the time `zone` of -hours, such as Europe/Berlin")
 	flags.IntVar(&j.parallel, "parallel", 256, "`number` of hosts that are checked in parallel")
 	flags.DurationVar(&j.look, "look", time.Minute, "time limit for the check of one host; sitemaps that are not read by then are left out")

@@ -22,6 +22,7 @@ type report struct {
 	events   *fanout.Broadcaster[Event]
 	licenses atomic.Int64 // the responses that have asked for a license
 	unsent   unsentCounts
+	starts   sync.Mutex // held while an EventStarted is made and sent
 }
 
 // newReport returns the report of a new plugin, which has logged the warnings about its options.

@@ -64,15 +64,23 @@ func (t *trace) started(host *pace.Host, ticket *pace.Ticket) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.begin(host, ticket)
+	t.begin(host, ticket, true)
 }
 
-// begin reports the start, unless it was reported before. t.mu is held.
-func (t *trace) begin(host *pace.Host, ticket *pace.Ticket) {
+// begin reports the start, unless it was reported before. If sent is true, the exchange reaches the
+// wire now. Otherwise it has started when ticket says. t.mu is held.
+//
+// The lock of all starts makes listeners get them in the order of their times.
+func (t *trace) begin(host *pace.Host, ticket *pace.Ticket, sent bool) {
 	if t.running {
 		return
 	}
-	s := ticket.Start()
+	t.report.starts.Lock()
+	defer t.report.starts.Unlock()
+	if sent {
+		ticket.Sent(time.Now())
+	}
+	s := ticket.Report()
 	t.running = true
 	t.at = s.At
 	t.report.tellStarted(t, host, s)
@@ -138,7 +146,7 @@ func (t *trace) ended(host *pace.Host, ticket *pace.Ticket, sent bool, bytes int
 	if !sent && !t.running {
 		return
 	}
-	t.begin(host, ticket)
+	t.begin(host, ticket, false)
 	t.end(host, bytes, err)
 }
 

@@ -28,9 +28,10 @@ func hash[T comparable](p *replay, value T) uint64 { return maphash.Comparable(p
 
 // A lastStart is the last start of a request to a host or a group.
 type lastStart struct {
-	at    time.Time
-	log   *stream
-	delay time.Duration // see lasting
+	at      time.Time
+	log     *stream
+	process int           // stream.process
+	delay   time.Duration // see lasting
 }
 
 // sourceBefore is the source of a delay that an earlier request had.
@@ -153,6 +154,7 @@ func (p *replay) notice(s *stream, n *Notice) {
 	switch n.Kind {
 	case NoticeOpened:
 		s.clock.id = n.Clock
+		s.process++
 		s.forget() // a process that was killed has not ended its requests
 	case NoticeLost:
 		p.report.add(s.finding(CheckComplete, "%d events are missing, because the disk could not be written", n.Count))
@@ -273,14 +275,18 @@ func (p *replay) gap(s *stream, e *collyrobots.Event) {
 	key := hash(p, paceOf(e))
 	before, known := p.paces[key]
 	delay, source := before.inForce(e)
-	p.paces[key] = lastStart{at: e.Time, log: s, delay: lasting(delay, source)}
+	gap := e.Time.Sub(before.at)
+	now := lastStart{at: e.Time, log: s, process: s.process, delay: lasting(delay, source)}
+	if before.overtook(now, e, gap) {
+		now.at = before.at
+	}
+	p.paces[key] = now
 	if !known {
 		return
 	}
 	if d := e.Decision; d != nil && d.CrawlDelay > e.Delay {
 		p.except(s, e.Host, "MaxDelay", fmt.Sprintf("the crawl delay of %v was capped at %v", d.CrawlDelay, e.Delay))
 	}
-	gap := e.Time.Sub(before.at)
 	if before.log == s && e.Gap > 0 {
 		if wasSet(gap, e) {
 			p.report.add(s.finding(CheckComplete, "%s: the log shows %v since the last request to the host, and %v have passed", gapFault(gap), gap, e.Gap))
@@ -302,11 +308,19 @@ func (p *replay) gap(s *stream, e *collyrobots.Event) {
 	}
 }
 
+// overtook reports whether the log has last before now, although that request started later. The
+// events of two plugins with one log may come in any order, and some transports do not report when
+// a request starts. e is the event of now, and gap is the time since last.
+func (last lastStart) overtook(now lastStart, e *collyrobots.Event, gap time.Duration) bool {
+	sameClock := last.log == now.log && last.process == now.process
+	return sameClock && gap < 0 && (e.Gap == 0 || gap >= -clockTolerance)
+}
+
 // wasSet reports whether the gap between two times and the monotonic clock of the process disagree.
 // When a host joins a group, the Gap may count from its own last request, so only a time that went
 // back says something about a group.
 func wasSet(gap time.Duration, e *collyrobots.Event) bool {
-	return gap < 0 || e.Group == "" && gap > e.Gap+clockTolerance
+	return gap < -clockTolerance || e.Group == "" && gap > e.Gap+clockTolerance
 }
 
 // rate compares the delay in force with the Request-rate of the robots.txt, if the dialect has that.

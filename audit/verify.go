@@ -88,9 +88,10 @@ type stream struct {
 	open   map[uint64]int // requests that have started and not ended, by replay.exchange
 	late   []bool         // for each cosignature of log, whether an entry that is newer was reported
 
-	index uint64    // of the current entry
-	entry Entry     // the current entry
-	at    time.Time // of the current entry
+	index   uint64    // of the current entry
+	entry   Entry     // the current entry
+	at      time.Time // of the current entry
+	process int       // the number of the process that has written it
 }
 
 // open opens a log for reading and checks its checkpoint.

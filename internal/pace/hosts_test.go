@@ -469,8 +469,8 @@ func passOnce(h *Host, t *Ticket) {
 // TestHostSize checks the memory of a host that is not slowed down: the Host, its name, and its
 // entries in the map and the ring.
 func TestHostSize(t *testing.T) {
-	if size := unsafe.Sizeof(Host{}); size > 120 {
-		t.Errorf("size of a Host = %d bytes, want at most 120", size)
+	if size := unsafe.Sizeof(Host{}); size > 128 {
+		t.Errorf("size of a Host = %d bytes, want at most 128, as the allocator rounds it up to that", size)
 	}
 	hosts, n := noRules(), 100_000
 	before := retained()

@@ -38,6 +38,7 @@ type limiter struct {
 	rules    *Rules
 	last     instant // the delay counts from here: the last moment, or with FromEnd the last end of a request
 	moment   instant // when the last request reached the wire
+	reported instant // the latest start that Ticket.Report has returned
 	inFlight list    // tickets that have started and not ended, oldest first
 	requests int
 	paced    *paced      // nil if only rules have ever slowed the host down

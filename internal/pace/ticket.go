@@ -118,7 +118,9 @@ func (t *Ticket) Late() bool {
 		return false
 	}
 	defer h.unlock()
-	if t.state != onWire || !h.late(h.hosts.now(), t) {
+	now := h.hosts.now()
+	if t.state != onWire || !h.late(now, t) {
+		h.sent(now, t) // so that no other request starts before it is written
 		return false
 	}
 	t.state = started
@@ -144,11 +146,35 @@ func (t *Ticket) Start() Start {
 		return Start{}
 	}
 	defer h.mu.Unlock()
+	return h.startOf(t)
+}
+
+// startOf returns the Start of t. h is locked.
+func (h *Host) startOf(t *Ticket) Start {
 	s := Start{At: h.hosts.time(t.at), Gap: t.gap, Delay: t.delay}
 	s.Cause, s.Line = h.cause(t.at, t.delay)
 	if h.paced != nil && h.paced.group != nil {
 		s.Group = h.name
 	}
+	return s
+}
+
+// Report is like Start, for a log that has the starts in the order of the calls of Report. The Gap is
+// the time since the latest start that Report has returned for the host before, so requests that were
+// never sent, or that are not in the log yet, do not count. It is 0 if there was none, or if t is not
+// later.
+func (t *Ticket) Report() Start {
+	h := t.lockHost()
+	if h == nil {
+		return Start{}
+	}
+	defer h.mu.Unlock()
+	s := h.startOf(t)
+	s.Gap = 0
+	if h.reported != 0 {
+		s.Gap = t.at.since(h.reported)
+	}
+	h.reported = max(h.reported, t.at)
 	return s
 }
 

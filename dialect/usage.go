@@ -27,7 +27,8 @@ var usageKeys = map[kind]string{
 //     tokens. If several groups are combined, these are the lines of all of them. A Content-Usage
 //     line is a rule of its group (draft-ietf-aipref-attach-05), so a User-agent line after it
 //     begins another group. This applies only to UsageLines: Allow and Disallow lines after it
-//     belong to the same groups as without it, so it changes no decision.
+//     belong to the same groups as without it, so it changes no decision. For [Yandex], it
+//     ends a run of User-agent lines, as every line with a key does.
 //   - The Content-Signal lines before the first User-agent line. They apply to all crawlers.
 //   - The License lines. They apply to all crawlers, wherever they are.
 //

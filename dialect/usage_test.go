@@ -29,7 +29,7 @@ var usageFiles = []struct {
 	},
 	{"run of names", "User-agent: Other\nUser-agent: ExampleBot\nContent-Usage: train-ai=n\nDisallow: /x\n", "u3", nil},
 	{"line within a run", "User-agent: Other\nContent-Usage: train-ai=n\nUser-agent: ExampleBot\nDisallow: /x\n", "", nil},
-	{"signal within a run", "User-agent: Other\nContent-Signal: ai-train=no\nUser-agent: ExampleBot\nDisallow: /x\n", "s2", nil},
+	{"signal within a run", "User-agent: Other\nContent-Signal: ai-train=no\nUser-agent: ExampleBot\nDisallow: /x\n", "s2", map[string]string{"yandex": ""}},
 	{
 		"draft-ietf-aipref-attach-05: the line is a rule of its group, which another group follows",
 		"User-agent: LicensedBot\nContent-Usage: / train-ai=y\n\nUser-agent: *\nContent-Usage: train-ai=n\n",
@@ -99,14 +99,19 @@ func TestUsageValues(t *testing.T) {
 }
 
 // TestUsageLinesChangeNoDecision checks that lines about the use of content do not change groups
-// and decisions.
+// and decisions. For Yandex, no such line is within a run of User-agent lines, which it would end.
 func TestUsageLinesChangeNoDecision(t *testing.T) {
 	const file = "@User-agent: Other\n@User-agent: ExampleBot\n@Disallow: /x\n@Crawl-delay: 3\n@\n@User-agent: *\n@Disallow: /y\n@"
 	for _, line := range []string{"Content-Usage: train-ai=n\n", "Content-Signal: ai-train=no\n", "License: https://a.test/\n"} {
 		for _, d := range dialect.All() {
 			for _, token := range []string{"ExampleBot", "Other", "Third"} {
 				without := d.Parse([]byte(strings.ReplaceAll(file, "@", ""))).Group(token)
-				with := d.Parse([]byte(strings.ReplaceAll(file, "@", line))).Group(token)
+				more := file
+				if d == dialect.Yandex() {
+					more = strings.Replace(file, "@User-agent: ExampleBot", "User-agent: ExampleBot", 1)
+				}
+				more = strings.ReplaceAll(more, "@", line)
+				with := d.Parse([]byte(more)).Group(token)
 				for _, target := range []string{"/x", "/y", "/z"} {
 					if a, b := without.Decide(target).Allowed, with.Decide(target).Allowed; a != b {
 						t.Errorf("%v, %s, %s: allowed is %v with %q, and %v without", d, token, target, b, line, a)

@@ -68,7 +68,9 @@ type Feed struct {
 
 	// Resume continues where the last run with the same Store stopped. Files that have not changed
 	// since all their pages were done are left out. If a file was interrupted, the pages that are
-	// not done are fed. If it has changed, all of its pages are fed.
+	// not done are fed. If it has changed, all of its pages are fed. A page that is done is also fed
+	// again if a file that was not read before gives it a lastmod after the beginning of the run
+	// that has fetched it.
 	//
 	// A page is done when its callbacks have run. A page with a 4xx status is also done, except for
 	// 407, 408 and 429. A page that failed otherwise is tried again by the next runs, three times

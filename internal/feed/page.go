@@ -12,7 +12,7 @@ import (
 type page struct {
 	entry  sitemap.Entry
 	at     resume.Place   // has a Checkpoint if the page is wanted and Resume is set
-	again  bool           // the file has changed, so what other files say about earlier runs is ignored
+	again  bool           // the file or the page has changed, so what other files say about earlier runs is ignored
 	hash   uint64         // the hash of its URL; set when the page is known to be wanted
 	ticket *resume.Ticket // set when the page is claimed, if it has a Checkpoint
 }
@@ -31,7 +31,7 @@ func (w *walk) page(x *file, e sitemap.Entry, pos int) bool {
 		return true
 	}
 	if w.Resume && w.isDone(x, &p) {
-		w.journal.NoteDone(p.hash)
+		w.journal.NoteDone(p.hash, p.at)
 		return true
 	}
 	if w.isDropped(&p) {
@@ -61,7 +61,7 @@ func (w *walk) isDone(x *file, p *page) bool {
 		w.drop(Duplicate, p.entry.Loc)
 		return true
 	}
-	p.again = p.at.Checkpoint.Again()
+	p.again = p.at.Checkpoint.Again() || w.journal.IsOutdated(p.hash, p.entry.LastMod)
 	p.at.Checkpoint.Sample(p.entry.Loc)
 	if p.at.Passed() {
 		w.count(Resumed)

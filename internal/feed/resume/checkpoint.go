@@ -184,6 +184,9 @@ func (c *Checkpoint) opened(resp *Response) (unchanged bool, err error) {
 		}
 		c.startOver(known && !longer)
 	}
+	if c.record.Version == 0 {
+		c.record.Began = c.journal.began
+	}
 	c.record.Version = recordVersion
 	c.record.Sum = resp.Sum
 	c.record.Size = 0

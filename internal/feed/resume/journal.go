@@ -48,7 +48,9 @@ type Options struct {
 type Journal struct {
 	options Options
 
-	pages   *hashset.Set // claimed pages, and with doneBefore the pages of earlier runs
+	began   int64        // when the run began, in Unix seconds
+	pages   *hashset.Set // claimed pages, and those of earlier
+	earlier earlier
 	skipped *hashset.Set // pages that are left for a later run although they have not failed
 	limited atomic.Bool  // it was logged that there are too many pages
 
@@ -67,15 +69,14 @@ const (
 	mostFailed = 1 << 20  // failed pages that are remembered
 )
 
-// doneBefore is combined with the hash of a page (by XOR). If the result is in Journal.pages, an
-// earlier run has fetched the page.
-const doneBefore = 0x9e3779b97f4a7c15
-
 // NewJournal returns the Journal of a run.
 func NewJournal(o Options) *Journal {
+	pages := hashset.New(mostPages)
 	return &Journal{
 		options:  o,
-		pages:    hashset.New(mostPages),
+		began:    time.Now().Unix(),
+		pages:    pages,
+		earlier:  earlier{pages: pages},
 		skipped:  hashset.New(mostPages),
 		changed:  make(map[*Checkpoint]int),
 		inFlight: make(map[uint64]*Ticket),
@@ -109,15 +110,27 @@ func (j *Journal) IsKnown(hash uint64, again bool) bool {
 // isNew reports whether this run has not claimed a page and no earlier run has fetched it. If again
 // is true, earlier runs do not count.
 func (j *Journal) isNew(hash uint64, again bool) bool {
-	return !j.pages.Has(hash) && (again || !j.pages.Has(hash^doneBefore))
+	return !j.pages.Has(hash) && (again || !j.earlier.has(hash))
 }
 
-// NoteDone records that an earlier run has fetched a page, unless this run has already claimed it.
-func (j *Journal) NoteDone(hash uint64) {
-	if !j.pages.Has(hash) {
-		j.pages.Add(hash ^ doneBefore)
-		j.warnIfFull()
+// NoteDone records that an earlier run has fetched the page at a place, unless this run has already
+// claimed it.
+func (j *Journal) NoteDone(hash uint64, at Place) {
+	if j.pages.Has(hash) || at.Checkpoint == nil {
+		return
 	}
+	j.earlier.add(hash, at.Checkpoint.fetched())
+	j.warnIfFull()
+}
+
+// IsOutdated reports whether an earlier run has fetched a page that may have changed since. lastmod
+// is when the page has changed; it may be zero.
+func (j *Journal) IsOutdated(hash uint64, lastmod time.Time) bool {
+	if lastmod.IsZero() {
+		return false
+	}
+	after, ok := j.earlier.fetched(hash)
+	return ok && lastmod.Unix() > after
 }
 
 // Claim records that a page will be handed on. If this run has claimed it before, or an earlier run
@@ -179,9 +192,12 @@ func (j *Journal) Join(hash uint64, at Place) {
 	tries, failed := j.failed[hash]
 	if failed || j.skipped.Has(hash) {
 		at.Checkpoint.leave(at.Mark, tries)
-	} else {
-		at.Checkpoint.pass(at.Mark)
+		return
 	}
+	if after, ok := j.earlier.fetched(hash); ok && !j.pages.Has(hash) {
+		at.Checkpoint.fetchedEarlier(after)
+	}
+	at.Checkpoint.pass(at.Mark)
 }
 
 // join records another place of the page. The caller must hold the mutex of the Journal.

@@ -34,6 +34,7 @@ type record struct {
 	Left   runs  `json:",omitempty"`
 	Listed int64 `json:",omitempty"` // the lastmod of the file in the index that names it, in Unix seconds
 	Read   int64 `json:",omitempty"` // when the file was read, in Unix seconds
+	Began  int64 `json:",omitempty"` // when the first run began that has fetched a page of the file as it is, in Unix seconds
 	Since  int64 `json:",omitempty"` // older entries were left out; in Unix seconds
 }
 

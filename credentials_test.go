@@ -16,6 +16,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/usage"
 )
 
 // The tests of this file check that robots.txt is requested with the headers that the pages need.
@@ -331,6 +332,56 @@ func TestHTTPClientGetsNoHeadersOfThePage(t *testing.T) {
 		for name, values := range web.Log("a.test")[0].Header {
 			if strings.Contains(strings.Join(values, " "), "secret") {
 				t.Errorf("robots.txt was requested with %s: %v", name, values)
+			}
+		}
+	})
+}
+
+// TestOwnRequestsKeepCredentialsAtTheirHost checks that no request of the plugin's own has a
+// credential of a page, a cookie, or the password of a proxy if it is for another host. A page of
+// a.test is behind a login, and its robots.txt, its TDMRep file and its sitemap redirect to hosts
+// that refuse their own robots.txt.
+func TestOwnRequestsKeepCredentialsAtTheirHost(t *testing.T) {
+	site := guarded(401, hasHeader("Authorization", "Basic x"))
+	pages := site["*"].(func(http.ResponseWriter, *http.Request))
+	redirects := map[string]string{
+		"/robots.txt": "http://robots.test/robots.txt",
+		"/map.xml":    "http://map.test/map.xml",
+		tdmURI:        "http://tdm.test/first",
+	}
+	site["*"] = func(w http.ResponseWriter, r *http.Request) {
+		if to := redirects[r.URL.Path]; to != "" {
+			http.Redirect(w, r, to, http.StatusFound)
+			return
+		}
+		pages(w, r)
+	}
+	sites := robotstest.Sites{
+		"a.test":      site,
+		"robots.test": {"/robots.txt": "User-agent: *\nDisallow: /2\nSitemap: http://a.test/map.xml\n"},
+		"tdm.test":    {"/robots.txt": 401, "/first": robotstest.Redirect("http://a.test/second")},
+		"map.test":    {"/robots.txt": 403, "*": 404},
+	}
+	redirects["/second"] = "https://third.test/third"
+	sites["third.test"] = robotstest.Site{"/robots.txt": drop, "*": reservedAll}
+	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil, collyrobots.Purpose(usage.TrainAI), collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.ScopeAny}))
+		c.impolite = true
+		must(t, c.SetCookies("http://a.test/", []*http.Cookie{{Name: "session", Value: "secret"}}))
+		header := http.Header{
+			"Authorization": {"Basic x"}, "Cookie": {"own=secret"}, "X-Api-Key": {"secret"}, "Proxy-Authorization": {"Basic secret"},
+		}
+		must(t, c.Request(http.MethodGet, "http://a.test/1", nil, nil, header))
+		for _, host := range []string{"robots.test", "tdm.test", "map.test", "third.test"} {
+			if len(web.Log(host)) == 0 {
+				t.Errorf("no request to %s", host)
+			}
+			for _, r := range web.Log(host) {
+				for _, name := range []string{"Authorization", "Cookie", "X-Api-Key", "Proxy-Authorization"} {
+					if value := r.Header.Get(name); value != "" {
+						t.Errorf("%s%s got %s: %s", host, r.URI, name, value)
+					}
+				}
 			}
 		}
 	})

@@ -209,7 +209,7 @@ type tdmDenial struct {
 func (*tdmDenial) Error() string { return "robots.txt denies the TDMRep file" }
 
 // requestTDM requests the TDMRep file at u and follows its redirects. Each of them is judged by the
-// robots.txt of its own site. A panic of the transport becomes an error, as for robots.txt.
+// robots.txt of its own site, which gets no header of the page if it is another one. A panic of the transport becomes an error, as for robots.txt.
 func (j *judge) requestTDM(ctx context.Context, u *url.URL, userAgent string, f fetcher) (body []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -235,6 +235,9 @@ func (j *judge) requestTDM(ctx context.Context, u *url.URL, userAgent string, f 
 		from.host = hostOf(u)
 		from.payer = cmp.Or(from.payer, site)
 		next.User = nil
+		if !policy.SameSite(u, next) {
+			f.header = nil // the credentials in it are not for another site, nor for the robots.txt there
+		}
 		u = next
 	}
 }

@@ -113,7 +113,7 @@ func (f *fetcher) follow(robots *url.URL) outcome {
 		if next == nil {
 			return o
 		}
-		f.leftHost = f.leftHost || !sameSite(at, next)
+		f.leftHost = f.leftHost || !SameSite(at, next)
 		at = next
 	}
 }
@@ -135,9 +135,9 @@ func (f *fetcher) mayTryAgain() bool {
 	return true
 }
 
-// sameSite reports whether credentials for the URL from may be sent to the URL to: both have the
+// SameSite reports whether credentials for the URL from may be sent to the URL to: both have the
 // same host, and the connection to the second is no less secure.
-func sameSite(from, to *url.URL) bool {
+func SameSite(from, to *url.URL) bool {
 	a, errA := dialect.AuthorityOf(from)
 	b, errB := dialect.AuthorityOf(to)
 	return errA == nil && errB == nil && a.Host == b.Host && (a.Scheme == b.Scheme || b.Scheme == "https")

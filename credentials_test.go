@@ -16,7 +16,6 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/robotstest"
-	"github.com/collyrobots/collyrobots/usage"
 )
 
 // The tests of this file check that robots.txt is requested with the headers that the pages need.
@@ -365,7 +364,7 @@ func TestOwnRequestsKeepCredentialsAtTheirHost(t *testing.T) {
 	redirects["/second"] = "https://third.test/third"
 	sites["third.test"] = robotstest.Site{"/robots.txt": drop, "*": reservedAll}
 	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-		c := start(t, web, nil, collyrobots.Purpose(usage.TrainAI), collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.ScopeAny}))
+		c := start(t, web, nil, collyrobots.TDMRep(), collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.ScopeAny}))
 		c.impolite = true
 		must(t, c.SetCookies("http://a.test/", []*http.Cookie{{Name: "session", Value: "secret"}}))
 		header := http.Header{

@@ -70,7 +70,7 @@ type Decision struct {
 	// BackOff is the delay that responses with status 429 and 503 have caused, or 0.
 	BackOff time.Duration `json:"-"`
 	// Usage has the preferences for the use of the page that are known before it is fetched: those
-	// of robots.txt and, if a Purpose is set, of the TDMRep file. The Hash of their sources is
+	// of robots.txt and, with the option TDMRep, of the TDMRep file. The Hash of their sources is
 	// empty. A page that robots.txt denies has no preferences. See Plugin.Usage.
 	Usage usage.Preferences `json:"usage,omitzero"`
 

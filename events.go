@@ -50,7 +50,7 @@ const (
 	RequestRedirect RequestKind = "redirect" // a redirect of a page that is followed
 	RequestRobots   RequestKind = "robots"   // a robots.txt, or a redirect of one
 	RequestSitemap  RequestKind = "sitemap"  // a sitemap, or a redirect of one
-	RequestTDM      RequestKind = "tdmrep"   // a TDMRep file, or a redirect of one; see Purpose
+	RequestTDM      RequestKind = "tdmrep"   // a TDMRep file, or a redirect of one; see TDMRep
 	RequestRetry    RequestKind = "retry"    // one of these, repeated after 429 or 503 or after a lost connection
 )
 

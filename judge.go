@@ -93,7 +93,7 @@ func (j *judge) decide(ctx context.Context, now time.Time, t target, f fetcher) 
 	} else {
 		v.reason, v.rule = apply(v.policy, t.url)
 	}
-	if v.settings.purpose != 0 && v.rule.Allowed && !t.isFile {
+	if (v.settings.purpose != 0 || v.settings.tdmRep) && v.rule.Allowed && !t.isFile {
 		err = j.considerUsage(ctx, &v, t, f)
 	}
 	v.denyLink(t.linkedFrom)

@@ -135,7 +135,7 @@ var morePrograms = []operatorProgram{
 		}},
 	{name: "usage and refusals", outcomes: "failed 451: /1 /2; refused: /3; usage: /ai/1 /ai/2",
 		sites:   robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 2\nContent-Usage: /ai train-ai=n\n", tdmURI: 403, "*": 451}},
-		options: []collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(), collyrobots.StopRefused(2), collyrobots.MaxPages(9)}, run: func(p *operatorRun) {
+		options: []collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(), collyrobots.TDMRep(), collyrobots.StopRefused(2), collyrobots.MaxPages(9)}, run: func(p *operatorRun) {
 			c := p.new()
 			p.visit(c, "/ai/1", "/1", "/2", "/3", "/ai/2")
 		}},

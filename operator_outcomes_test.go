@@ -419,14 +419,14 @@ var operatorPrograms = []operatorProgram{
 		}},
 	{name: "robots.txt and TDM redirect within a group", outcomes: "usage: /1 www.a.test/1",
 		sites:   robotstest.Sites{"a.test": {"/robots.txt": robotstest.Redirect("http://www.a.test/robots.txt"), tdmURI: robotstest.Redirect("http://www.a.test" + tdmURI), "*": "x"}, "www.a.test": {"/robots.txt": twoSeconds, tdmURI: reservedAll, "*": "x"}},
-		options: []collyrobots.Option{collyrobots.PaceBy(collyrobots.ByDomain), collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(), collyrobots.DelayFromEnd()}, run: func(p *operatorRun) {
+		options: []collyrobots.Option{collyrobots.PaceBy(collyrobots.ByDomain), collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(), collyrobots.TDMRep(), collyrobots.DelayFromEnd()}, run: func(p *operatorRun) {
 			c := p.new(async...)
 			p.visit(c, "/1", "http://www.a.test/1")
 			c.Wait()
 		}},
 	{name: "shutdown while the hosts are closed", outcomes: "canceled: /1 /2 /3",
 		sites:   robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": "x"}},
-		options: []collyrobots.Option{collyrobots.CrawlHours("05:00", "06:00", time.UTC), collyrobots.MaxPages(2), collyrobots.Purpose(usage.Search)}, run: func(p *operatorRun) {
+		options: []collyrobots.Option{collyrobots.CrawlHours("05:00", "06:00", time.UTC), collyrobots.MaxPages(2), collyrobots.Purpose(usage.Search), collyrobots.TDMRep()}, run: func(p *operatorRun) {
 			ctx, cancel := context.WithCancel(context.Background())
 			c := p.new(colly.Async(), colly.StdlibContext(ctx))
 			p.visit(c, "/1", "/2", "/3")
@@ -479,14 +479,14 @@ var operatorPrograms = []operatorProgram{
 		}},
 	{name: "robots.txt hangs and everything is allowed", outcomes: "budget: /3; done: /1 /2",
 		sites: robotstest.Sites{"a.test": {"/robots.txt": http.HandlerFunc(hang), "*": "x"}}, impolite: true,
-		options: []collyrobots.Option{collyrobots.WhenUnreachable(collyrobots.AllowAll), collyrobots.MaxPages(2), collyrobots.Purpose(usage.AIUse)}, run: func(p *operatorRun) {
+		options: []collyrobots.Option{collyrobots.WhenUnreachable(collyrobots.AllowAll), collyrobots.MaxPages(2), collyrobots.Purpose(usage.AIUse), collyrobots.TDMRep()}, run: func(p *operatorRun) {
 			c := p.new()
 			p.visit(c, "/1", "/2", "/3")
 			c.Wait()
 		}},
 	{name: "the operator's file with usage and tags", outcomes: "budget: /3; done: / /2; nofollow: /x; rule: /closed; usage: /ai/1",
 		sites: robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /", "/": nofollow("/x"), "*": "x"}}, impolite: true,
-		options: []collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(), collyrobots.EnforceRobotsTags(), collyrobots.ForHosts("a.test", collyrobots.RobotsTxt([]byte("User-agent: *\nCrawl-delay: 3\nContent-Usage: train-ai=y\nContent-Usage: /ai train-ai=n\nDisallow: /closed\n")), collyrobots.MaxPages(2))}, run: func(p *operatorRun) {
+		options: []collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(), collyrobots.TDMRep(), collyrobots.EnforceRobotsTags(), collyrobots.ForHosts("a.test", collyrobots.RobotsTxt([]byte("User-agent: *\nCrawl-delay: 3\nContent-Usage: train-ai=y\nContent-Usage: /ai train-ai=n\nDisallow: /closed\n")), collyrobots.MaxPages(2))}, run: func(p *operatorRun) {
 			c := p.new()
 			follow(c)
 			p.visit(c, "/", "/ai/1", "/closed", "/2", "/3")

@@ -44,7 +44,7 @@ var quietOptions = []struct {
 		return []collyrobots.Option{collyrobots.SkipFresh(), collyrobots.Store(store.Memory())}
 	}},
 	{name: "usage", options: func() []collyrobots.Option {
-		return []collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage()}
+		return []collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(), collyrobots.TDMRep()}
 	}},
 	{name: "robots tags", fails: true, options: func() []collyrobots.Option {
 		return []collyrobots.Option{collyrobots.EnforceRobotsTags()}
@@ -57,7 +57,7 @@ var quietOptions = []struct {
 			[]collyrobots.Option{collyrobots.MaxPages(10000), collyrobots.StopRefused(10000), collyrobots.SkipFresh(), collyrobots.Store(store.Memory())},
 			[]collyrobots.Option{collyrobots.CrawlHours("00:00", "23:59", time.UTC), collyrobots.AdaptiveDelay(0.0001), collyrobots.PaceBy(collyrobots.ByDomain)},
 			[]collyrobots.Option{collyrobots.WhenUnreachable(collyrobots.AllowAll), collyrobots.WhenForbidden(collyrobots.AllowAll)},
-			[]collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(), collyrobots.EnforceRobotsTags()},
+			[]collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(), collyrobots.TDMRep(), collyrobots.EnforceRobotsTags()},
 			[]collyrobots.Option{collyrobots.OnEveryEvent(func(collyrobots.Event) {})})
 	}},
 	{name: "strict options in a dry run", options: func() []collyrobots.Option {
@@ -66,7 +66,7 @@ var quietOptions = []struct {
 			[]collyrobots.Option{collyrobots.DryRun(), collyrobots.MaxPages(2), collyrobots.StopRefused(1), collyrobots.SkipFresh(), collyrobots.Store(store.Memory())},
 			[]collyrobots.Option{collyrobots.CrawlHours("00:00", "00:01", elsewhere), collyrobots.AdaptiveDelay(3), collyrobots.PaceBy(collyrobots.ByDomain)},
 			[]collyrobots.Option{collyrobots.WhenUnreachable(collyrobots.DenyAll), collyrobots.WhenForbidden(collyrobots.DenyAll)},
-			[]collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(), collyrobots.EnforceRobotsTags()})
+			[]collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(), collyrobots.TDMRep(), collyrobots.EnforceRobotsTags()})
 	}},
 }
 

@@ -224,7 +224,7 @@ func MinDelay(d time.Duration) Option {
 // MinDelay, MaxDelay, SkipAbove, HonorCrawlDelay, HonorRequestRate, CrawlHours, AdaptiveDelay,
 // DelayFromEnd, MaxInFlight, MaxBackOff, RetryThrottled, StopRefused, MaxPages, Revalidate,
 // SkipFresh, PaceBy, RobotsTxt, WhenUnreachable, WhenForbidden, Purpose, EnforceUsage,
-// EnforceRobotsTags and IgnoreRobotsWithPermission. The options that are given before ForHosts also
+// TDMRep, EnforceRobotsTags and IgnoreRobotsWithPermission. The options that are given before ForHosts also
 // apply to these hosts, unless opts change them. If several patterns match a host, the first one
 // applies.
 //

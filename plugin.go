@@ -120,8 +120,8 @@ func WithRobots(c *colly.Collector, opts ...Option) (*Plugin, error) {
 	return p, nil
 }
 
-// Check returns the decision about a GET of rawURL. If necessary, it fetches robots.txt and, if a
-// Purpose is set, the TDMRep file. It does not wait for anything else. It uses the client and the
+// Check returns the decision about a GET of rawURL. If necessary, it fetches robots.txt and, with
+// the option TDMRep, the TDMRep file. It does not wait for anything else. It uses the client and the
 // user agent of the first attached collector. If no collector exists any longer, it uses
 // http.DefaultClient and the user agent that robots.txt was last read for. Like Colly, Check escapes
 // a percent sign that does not begin an escape, such as in /100%.

@@ -25,7 +25,7 @@ const (
 
 // training are the options of a crawl for the training of models.
 func training(more ...collyrobots.Option) []collyrobots.Option {
-	return append([]collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage()}, more...)
+	return append([]collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(), collyrobots.TDMRep()}, more...)
 }
 
 // headers returns an answer with these headers and an HTML body.
@@ -190,7 +190,7 @@ func TestUsageSources(t *testing.T) {
 			w.WriteHeader(http.StatusUnauthorized)
 		},
 	}})
-	c := start(t, web, nil, collyrobots.Purpose(usage.AIUse))
+	c := start(t, web, nil, collyrobots.Purpose(usage.AIUse), collyrobots.TDMRep())
 	got := make(map[string]usage.Terms)
 	note := func(r *colly.Response) { got[r.Request.URL.Path] = c.robots.Usage(r) }
 	c.OnHTML("html", func(e *colly.HTMLElement) { note(e.Response) })
@@ -293,7 +293,7 @@ func TestUsageDryRun(t *testing.T) {
 func TestUsageForHosts(t *testing.T) {
 	site := robotstest.Site{"/robots.txt": "User-agent: *\nContent-Usage: search=y, train-ai=n\n", "/": "x"}
 	web := robotstest.New(t, robotstest.Sites{"a.test": site, "b.test": site, "c.test": site, "d.test": site})
-	c := start(t, web, nil, collyrobots.Purpose(usage.TrainAI),
+	c := start(t, web, nil, collyrobots.Purpose(usage.TrainAI), collyrobots.TDMRep(),
 		collyrobots.ForHosts("a.test"),
 		collyrobots.ForHosts("b.test", collyrobots.Purpose(usage.Search), collyrobots.EnforceUsage()),
 		collyrobots.ForHosts("c.test", collyrobots.IgnoreRobotsWithPermission(), collyrobots.EnforceUsage()),
@@ -464,7 +464,7 @@ func TestUsageOfCachedPage(t *testing.T) {
 	}})
 	dir := t.TempDir()
 	for i := range 2 {
-		c := start(t, web, []colly.CollectorOption{colly.CacheDir(dir)}, collyrobots.Purpose(usage.TrainAI))
+		c := start(t, web, []colly.CollectorOption{colly.CacheDir(dir)}, collyrobots.Purpose(usage.TrainAI), collyrobots.TDMRep())
 		var got usage.Preferences
 		c.OnResponse(func(r *colly.Response) { got = c.robots.Usage(r).Preferences })
 		must(t, c.Visit("http://a.test/1"))

@@ -28,6 +28,7 @@ type hostSettings struct {
 	whenForbidden   Access        // 0 if the option is not set
 	purpose         usage.Purpose // of Purpose; 0 if the option is not set
 	enforceUsage    bool
+	tdmRep          bool // of TDMRep
 	enforceTags     bool // of EnforceRobotsTags
 	retryThrottled  int  // how often a page with status 429 or 503 is requested again
 	revalidate      bool

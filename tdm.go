@@ -52,11 +52,11 @@ const (
 
 var errTDMUnread = errors.New("the TDMRep file was not read")
 
-// findTDM sets the TDMRep file of the site of t in v. If f allows it, findTDM requests a file that
-// is not known or has expired.
+// findTDM sets the TDMRep file of the site of t in v, if the option TDMRep is set. If f allows it,
+// findTDM requests a file that is not known or has expired.
 func (j *judge) findTDM(ctx context.Context, v *verdict, t target, f fetcher) (err error) {
 	a := v.policy.Authority
-	if !isWeb(t.url) || policy.IsVirtual(a) {
+	if !v.settings.tdmRep || !isWeb(t.url) || policy.IsVirtual(a) {
 		return nil
 	}
 	if !f.readsTDM {

@@ -428,3 +428,35 @@ func TestTDMVisitTime(t *testing.T) {
 		wantSchedule(t, web, "a.test", "0s /robots.txt, 6h0m0s "+tdmURI+", 6h0m0s /1")
 	})
 }
+
+// TestTDMIsOptional checks that the file is requested only with the option TDMRep, with or without a
+// Purpose, and that headers and meta elements are read without it.
+func TestTDMIsOptional(t *testing.T) {
+	const meta = `<html><head><meta name="tdm-reservation" content="1"></head></html>`
+	site := robotstest.Site{tdmURI: reservedAll, "/header": withHeaders("x", "tdm-reservation: 1"), "/meta": meta, "/plain": "x"}
+	web := robotstest.New(t, robotstest.Sites{"a.test": site, "b.test": site, "c.test": site})
+	c := start(t, web, nil,
+		collyrobots.ForHosts("a.test", collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage()),
+		collyrobots.ForHosts("b.test", collyrobots.TDMRep()),
+		collyrobots.ForHosts("c.test", collyrobots.TDMRep(), collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage()))
+	names := make(map[string]string)
+	c.OnResponse(func(r *colly.Response) {
+		names[r.Request.URL.Host+r.Request.URL.Path] = c.robots.Usage(r).Preferences.TrainAI.Name
+	})
+	for _, host := range []string{"a", "b", "c"} {
+		for _, path := range []string{"/header", "/meta", "/plain"} {
+			c.Visit("http://" + host + ".test" + path)
+		}
+	}
+	wantURIs(t, web, "a.test", "/robots.txt /header /meta /plain")
+	wantURIs(t, web, "b.test", "/robots.txt "+tdmURI+" /header /meta /plain")
+	wantURIs(t, web, "c.test", "/robots.txt "+tdmURI)
+	for page, want := range map[string]string{
+		"a.test/header": "tdm-reservation", "a.test/meta": "meta tdm-reservation", "a.test/plain": "",
+		"b.test/header": "tdm-reservation", "b.test/meta": "meta tdm-reservation", "b.test/plain": "tdmrep.json",
+	} {
+		if names[page] != want {
+			t.Errorf("%s: the source is %q, want %q", page, names[page], want)
+		}
+	}
+}

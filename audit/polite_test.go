@@ -471,7 +471,7 @@ func politePrograms() []program {
 			p.visit(nil, "http://a.test/", "http://b.test/")
 		}},
 		{name: "TDMRep files", sites: robotstest.Sites{"shop.test": {"/robots.txt": twoSeconds, "/.well-known/tdmrep.json": `[{"location": "/1", "tdm-reservation": 1}]`, "*": ""}}, run: func(p *programRun) {
-			p.visit([]collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage()}, every("shop.test", 3)...)
+			p.visit([]collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(), collyrobots.TDMRep()}, every("shop.test", 3)...)
 		}},
 		{name: "Content-Signal", sites: siteOf("User-agent: *\nContent-Signal: ai-train=no\nAllow: /\n", ""), run: func(p *programRun) {
 			p.visit([]collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage()}, every("shop.test", 3)...)

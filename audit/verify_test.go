@@ -104,10 +104,10 @@ func TestVerifyPoliteCrawl(t *testing.T) {
 	}
 }
 
-// TestVerifyUsage checks a crawl with a Purpose, which also requests TDMRep files.
+// TestVerifyUsage checks a crawl with a Purpose that also requests TDMRep files.
 func TestVerifyUsage(t *testing.T) {
 	dir := t.TempDir()
-	varied(t, dir, collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage())
+	varied(t, dir, collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(), collyrobots.TDMRep())
 	_, faults := verify(t, dir)
 	if len(faults) > 0 {
 		t.Errorf("faults: %q", faults)

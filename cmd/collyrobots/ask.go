@@ -45,7 +45,7 @@ func (q *question) askWeb(ctx context.Context, files *robotsfile.Files) ([]*answ
 		first := d == q.dialects[0]
 		options := []collyrobots.Option{collyrobots.Dialect(d), collyrobots.Store(facts)}
 		if q.page && first {
-			options = append(options, collyrobots.Purpose(usage.Search, usage.AIUse, usage.TrainAI)) // reads the TDMRep file
+			options = append(options, collyrobots.TDMRep())
 		}
 		robots, err := collyrobots.WithRobots(c, append(options, q.options(failures)...)...)
 		if err != nil {

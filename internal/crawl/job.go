@@ -77,6 +77,7 @@ type job struct {
 type texts struct {
 	dialect, token, from, hours, zone, paceBy, purpose string
 	adaptive                                           float64
+	tdmRep                                             bool
 }
 
 // parse parses the command line.
@@ -131,6 +132,7 @@ func (j *job) define(flags *flag.FlagSet, t *texts) {
 	flags.StringVar(&t.zone, "zone", "Local", "the time `zone` of -hours, such as Europe/Berlin")
 	flags.StringVar(&t.paceBy, "pace-by", "host", "use one pace for each `unit`: host, domain or address")
 	flags.StringVar(&t.purpose, "purpose", "", "what the pages are for: search, ai-use or train-ai, separated by commas; pages that their owners exclude from these `uses` are denied")
+	flags.BoolVar(&t.tdmRep, "tdmrep", false, "also request the TDMRep file of each host, and add what it says to -purpose; needs -purpose")
 	flags.StringVar(&j.cache, "cache", "", "keep the robots.txt files and the pages in this `directory` for the next run; it is created if necessary")
 	flags.BoolVar(&j.resume, "resume", false, "continue where the last run with the same -cache stopped; if it has fetched all pages, crawl again and leave out sitemaps that have not changed")
 	flags.BoolVar(&j.revalidate, "revalidate", false, "ask sites only for pages that have changed since the last run with the same -cache")
@@ -161,6 +163,12 @@ func (j *job) set(t *texts) error {
 	}
 	if t.adaptive != 0 {
 		j.more = append(j.more, collyrobots.AdaptiveDelay(t.adaptive))
+	}
+	if t.tdmRep {
+		if t.purpose == "" {
+			return errors.New("-tdmrep needs -purpose")
+		}
+		j.more = append(j.more, collyrobots.TDMRep())
 	}
 	return errors.Join(j.setHours(t.hours, t.zone), j.setPurpose(t.purpose))
 }

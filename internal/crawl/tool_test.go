@@ -150,6 +150,7 @@ func TestArguments(t *testing.T) {
 		{`-revalidate needs -cache`, []string{"-revalidate"}},
 		{`-pace-by asn: use host, domain or address`, []string{"-pace-by=asn"}},
 		{`-purpose sell: use search, ai-use or train-ai`, []string{"-purpose=search,sell"}},
+		{`-tdmrep needs -purpose`, []string{"-tdmrep"}},
 		{`-hours night: want a window such as 22:00-06:00`, []string{"-hours=night"}},
 		{`CrawlHours: "25:00" is not a time of day`, []string{"-hours=22:00-25:00", "a.test"}},
 		{`-zone Mars: unknown time zone Mars`, []string{"-hours=22:00-06:00", "-zone=Mars"}},

@@ -67,8 +67,11 @@ func TestOnRequestDoesNotAllocate(t *testing.T) {
 	}
 	for _, url := range []string{"http://example.test/some/page.html", "http://example.test/some/page.html?id=1"} {
 		l, r := warm(t, 9, url)
-		if n := testing.AllocsPerRun(100, func() { l.onRequest(r) }); n != 0 {
-			t.Errorf("%s: OnRequest allocates %v times", url, n)
+		for _, async := range []bool{false, true} {
+			l.c.Async = async
+			if n := testing.AllocsPerRun(100, func() { l.onRequest(r) }); n != 0 {
+				t.Errorf("%s: OnRequest allocates %v times, async %t", url, n, async)
+			}
 		}
 	}
 }

@@ -359,13 +359,13 @@ func TestRetriesContinueWhileRobotsTxtCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestDeniedPageTakesSlotOfLimitRule checks that a denied page takes a slot of its LimitRule and
-// waits for the delay of the rule, like any page that fails. Colly does that; the plugin must not
-// add to it.
-func TestDeniedPageTakesSlotOfLimitRule(t *testing.T) {
+// TestDeniedPageAndLimitRule checks that a denied page takes no slot of its LimitRule in an Async
+// collector. In a synchronous one it takes a slot and waits for the delay of the rule, like any page
+// that fails. Colly does that; the plugin must not add to it.
+func TestDeniedPageAndLimitRule(t *testing.T) {
 	for name, tc := range map[string]struct {
 		limit *colly.LimitRule
-		took  time.Duration // the time until 100 denied pages have failed
+		took  time.Duration // the time until 100 denied pages have failed in a synchronous collector
 	}{
 		"no LimitRule":        {nil, 0},
 		"Parallelism":         {&colly.LimitRule{DomainGlob: "*", Parallelism: 2}, 0},
@@ -373,25 +373,42 @@ func TestDeniedPageTakesSlotOfLimitRule(t *testing.T) {
 		"another host":        {&colly.LimitRule{DomainGlob: "b.test", Delay: time.Second}, 0},
 		"Delay, with a queue": {&colly.LimitRule{DomainGlob: "*", Parallelism: 1, Delay: time.Second}, 100 * time.Second}, // the records of the pages wait for more than ten seconds
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(1, "User-agent: *\nDisallow: /closed\nCrawl-delay: 1\n")}, func(t *testing.T, web *robotstest.Web) {
-				var denials atomic.Int32
-				c := start(t, web, async, collyrobots.OnDenied(func(*colly.Request, error) { denials.Add(1) }))
-				limited(t, c, tc.limit)
-				began := time.Now()
-				c.robots.Check(t.Context(), "http://a.test/")
-				for i := range 100 {
-					c.Visit(fmt.Sprint("http://a.test/closed/", i))
-				}
-				c.Wait()
-				if took := time.Since(began); took != tc.took {
-					t.Errorf("the crawl took %v, want %v", took, tc.took)
-				}
-				if denied := c.robots.Stats().Totals.Denied; denied != 100 || denials.Load() != 100 || len(c.errs) != 100 {
-					t.Errorf("Stats counts %d denials, OnDenied was called %d times, OnError for %d pages, want 100 each", denied, denials.Load(), len(c.errs))
-				}
-			})
-		})
+		for mode, options := range modes {
+			for _, later := range []int{0, 1, 2} { // callbacks of OnRequest after that of the plugin
+				t.Run(fmt.Sprint(name, "/", mode, "/", later), func(t *testing.T) {
+					inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(1, "User-agent: *\nDisallow: /closed\nCrawl-delay: 1\n")}, func(t *testing.T, web *robotstest.Web) {
+						var denials, requests atomic.Int32
+						c := start(t, web, options, collyrobots.OnDenied(func(*colly.Request, error) { denials.Add(1) }))
+						limited(t, c, tc.limit)
+						for range later {
+							c.OnRequest(func(r *colly.Request) {
+								if !r.IsAbort() {
+									requests.Add(1)
+								}
+							})
+						}
+						began := time.Now()
+						c.robots.Check(t.Context(), "http://a.test/")
+						var visits sync.WaitGroup
+						for i := range 100 {
+							visits.Go(func() { c.Visit(fmt.Sprint("http://a.test/closed/", i)) })
+						}
+						visits.Wait()
+						c.Wait()
+						want := tc.took
+						if mode == "async" {
+							want = 0
+						}
+						if took := time.Since(began); took != want {
+							t.Errorf("the crawl took %v, want %v", took, want)
+						}
+						if denied := c.robots.Stats().Totals.Denied; denied != 100 || denials.Load() != 100 || len(c.errs) != 100 || int(requests.Load()) != 100*later {
+							t.Errorf("Stats counts %d denials, OnDenied was called %d times, OnError for %d pages, want 100 each; OnRequest was called %d times", denied, denials.Load(), len(c.errs), requests.Load())
+						}
+					})
+				})
+			}
+		}
 	}
 }
 

@@ -1,10 +1,13 @@
 package collyrobots
 
 import (
+	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,6 +63,7 @@ func (h *hooks) attach() {
 		h.handle.OnRequestFirst(h.onArrival)
 	}
 	h.callbacks = h.handle.RequestCallbacks()
+	h.handle.AfterOnRequest(h.callbacks, h.afterOnRequest)
 	h.c.OnRequestHeaders(h.onRequestHeaders)
 	h.handle.OnErrorFirst(h.onErrorFirst)
 	h.c.OnError(h.onError)
@@ -79,6 +83,7 @@ func (h *hooks) onRequest(r *colly.Request) {
 		return
 	}
 	h.guardCallbacks()
+	isFollowed := h.failsEarly() && h.handle.IsFollowed()
 	fed, goOn := h.arrive(r)
 	if !goOn {
 		return
@@ -93,6 +98,10 @@ func (h *hooks) onRequest(r *colly.Request) {
 	}
 	if fed != nil && h.laterCallbacks() > 0 {
 		fed.await() // a later callback may abort the page, which Colly does not report
+	}
+	if !isFollowed && h.mayFailEarly(q, r) {
+		h.failEarly(q, r)
+		return
 	}
 	q.release()
 }
@@ -195,6 +204,9 @@ func (h *hooks) admit(q *request, r *colly.Request) error {
 	if q.isFresh() {
 		return errFresh
 	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	return h.enter(ctx, q, h.tellDebugger)
 }
 
@@ -208,6 +220,53 @@ func (h *hooks) refuse(q *request, r *colly.Request, err error) {
 	case !isLimit(err): // a page from CacheDir is not sent
 		q.uncached = keepFromCache(h.c, r)
 	}
+}
+
+// failsEarly reports whether refused pages fail in OnRequest, so that they take no slot of a
+// LimitRule. In a synchronous collector, Visit must return the error, which only the transport can
+// do.
+func (h *hooks) failsEarly() bool { return h.c.Async && h.handle.CanFail() }
+
+// afterOnRequest is called after the last OnRequest callback, unless that is the one of the plugin.
+// The callbacks before it may have changed or aborted the page.
+func (h *hooks) afterOnRequest(r *colly.Request) {
+	if r.IsAbort() || h.retired() {
+		return
+	}
+	q := h.takeRequest(r.URL)
+	switch {
+	case q == nil:
+	case h.mayFailEarly(q, r):
+		h.failEarly(q, r)
+	default:
+		q.release()
+	}
+}
+
+// mayFailEarly reports whether a page fails in OnRequest. A page may be refused and still come from
+// CacheDir.
+func (h *hooks) mayFailEarly(q *request, r *colly.Request) bool {
+	return q.stillRefused(*r.Headers) && h.failsEarly() && !cached(h.c, r)
+}
+
+// failEarly makes a refused page fail as it would in the transport.
+func (h *hooks) failEarly(q *request, r *colly.Request) {
+	if q.uncached {
+		allowCache(r)
+	}
+	if body, ok := r.Body.(io.Closer); ok {
+		body.Close() // as the transport does
+	}
+	err := h.reject(h.c.Context, q, q.refusal)
+	h.handle.Fail(r, &url.Error{Op: operationOf(r.Method), URL: r.URL.Redacted(), Err: err})
+}
+
+// operationOf returns the Op that net/http gives a *url.Error for a method.
+func operationOf(method string) string {
+	if method == "" {
+		return "Get"
+	}
+	return method[:1] + strings.ToLower(method[1:])
 }
 
 // noteDry remembers in a dry run why a page would be denied, until it has a response.

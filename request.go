@@ -38,7 +38,7 @@ type request struct {
 	verdict    verdict     // zero before the first check
 	judged     url.URL     // the URL of the verdict or the refusal; a callback may change *target.url later
 	dry        error       // in a dry run, the first reason to deny the URL; nil if there is none
-	refusal    error       // why the controller must refuse it; nil if it may be sent
+	refusal    error       // why it must not be sent; nil if it may be sent
 	unanswered http.Header // the headers of the page when robots.txt got no response; nil if it got one
 	uncached   bool        // its headers keep Colly from serving it from CacheDir
 	reread     bool        // robots.txt was read when its turn came, so that is not done again
@@ -148,9 +148,9 @@ func (q *request) denied(err error) error {
 	return err
 }
 
-// refuse makes the controller refuse q with err, unless a later callback changes the URL. The page
-// then fails like one that cannot be fetched: OnError is called, and a Visit of a synchronous
-// collector returns the error.
+// refuse makes q fail with err, unless a later callback changes the URL. The page then fails like one
+// that cannot be fetched: OnError is called, and a Visit of a synchronous collector returns the
+// error. In an Async collector, hooks.failEarly makes it fail; otherwise the controller does.
 func (q *request) refuse(err error) {
 	q.ticket.End()
 	q.refusal = err

@@ -129,17 +129,17 @@ func (ctl *controller) checkWithoutHook(ctx context.Context, q *request) error {
 }
 
 // reject ends q, which is not sent because of err. ctx is the context of q. reject returns the
-// error for net/http.
-func (ctl *controller) reject(ctx context.Context, q *request, err error) error {
+// error that a *url.Error has to wrap.
+func (c *core) reject(ctx context.Context, q *request, err error) error {
 	denied := (*DisallowedError)(nil)
 	switch {
 	case errors.As(err, &denied):
-		ctl.countDenied(q.host, denied, q.numbers)
+		c.countDenied(q.host, denied, q.numbers)
 	case isForbidden(err), errors.Is(err, ErrRedirectWait):
-		ctl.report.tellUnsent(q.target.url, err, q.numbers)
+		c.report.tellUnsent(q.target.url, err, q.numbers)
 	case q.host != nil && hasEnded(ctx, err):
 		markEnded(q.host, err)
-		ctl.report.unsent.add(err)
+		c.report.unsent.add(err)
 	}
 	refused := &refusedError{cause: err, url: q.target.url.Redacted()}
 	q.close()

@@ -233,6 +233,15 @@ var differences = []struct {
 		result: [3]string{"", "OnRequest OnRequestHeaders OnError", "OnRequest OnRequestHeaders OnError"},
 	},
 	{
+		row: "callbacks of a denied page, collector `Async`", site: robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /\n"},
+		crawl: callbacks(func(c *colly.Collector) {
+			c.Async = true
+			c.Visit("http://a.test/")
+			c.Wait()
+		}),
+		result: [3]string{"", "OnRequest OnError", "OnRequest OnError"},
+	},
+	{
 		row: "a denied page that is visited again", site: robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /\n"},
 		crawl: func(c *colly.Collector, _ *robotstest.Web) string {
 			c.Visit("http://a.test/")
@@ -251,15 +260,16 @@ var differences = []struct {
 	},
 	{
 		row: "a `LimitRule`", site: robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /\n"},
-		crawl: func(c *colly.Collector, _ *robotstest.Web) string {
-			began := time.Now()
-			c.Limit(&colly.LimitRule{DomainGlob: "*", Delay: time.Second})
-			for i := range 3 {
-				c.Visit(fmt.Sprint("http://a.test/", i))
-			}
-			return fmt.Sprint(time.Since(began))
-		},
+		crawl:  timeOfThreePages,
 		result: [3]string{"0s", "3s", "3s"},
+	},
+	{
+		row: "a `LimitRule`, collector `Async`", site: robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /\n"},
+		crawl: func(c *colly.Collector, web *robotstest.Web) string {
+			c.Async = true
+			return timeOfThreePages(c, web)
+		},
+		result: [3]string{"0s", "0s", "0s"},
 	},
 	{
 		row: "`MaxRequests`", site: robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /1\n", "*": "page"},
@@ -320,6 +330,17 @@ func TestDifferences(t *testing.T) {
 			})
 		}
 	}
+}
+
+// timeOfThreePages visits three pages under a LimitRule and returns the time of the crawl.
+func timeOfThreePages(c *colly.Collector, _ *robotstest.Web) string {
+	began := time.Now()
+	c.Limit(&colly.LimitRule{DomainGlob: "*", Delay: time.Second})
+	for i := range 3 {
+		c.Visit(fmt.Sprint("http://a.test/", i))
+	}
+	c.Wait()
+	return fmt.Sprint(time.Since(began))
 }
 
 // visit returns a crawl that visits one page and returns the requests for pages.

@@ -29,6 +29,7 @@ type Handle struct {
 	responseCallbacks *[]colly.ResponseHeadersCallback // the collector's field
 	wait              **sync.WaitGroup                 // the collector's field; nil if it was not found
 	guard             guard                            // see Guard
+	early             early                            // see Fail
 	moved             atomic.Bool                      // the backend is not the one that Open found
 	released          bool                             // Release was called; guarded by installing
 }
@@ -70,6 +71,7 @@ func Open(c *colly.Collector) (*Handle, error) {
 	if err != nil {
 		h.wait = nil // Hold then does nothing
 	}
+	h.early.open(c)
 	_, err = h.find()
 	return h, err
 }
@@ -159,11 +161,14 @@ func (h *Handle) OnResponseFirst(f colly.ResponseCallback) {
 // OnErrorFirst is like OnResponseFirst for an OnError callback. Requests of an earlier plugin may be
 // under way, and their callbacks stay the same.
 func (h *Handle) OnErrorFirst(f colly.ErrorCallback) {
-	callbacks, err := field[[]colly.ErrorCallback](h.collector, "errorCallbacks", reflect.Slice)
-	if err != nil {
+	if !h.CanFail() {
 		h.collector.OnError(f)
 		return
 	}
+	lock := *h.early.lock
+	lock.Lock()
+	defer lock.Unlock()
+	callbacks := h.early.errorCallbacks
 	*callbacks = append([]colly.ErrorCallback{f}, *callbacks...)
 }
 

@@ -375,7 +375,8 @@ func (f *Frontier) Fail(p *collyrobots.Page) error { return f.End(p, collyrobots
 // Pace says that a page of a host that was handed out has had its response. The next page of the
 // host is handed out up to 100 milliseconds before next, so that it can wait for the exact time
 // where its request is sent. If alone is true, it is not handed out while another page of the host
-// has had no response. Call Pace once for each page, with its Host.
+// has had no response. A time in the past, such as the zero time, means now. Call Pace once for each
+// page, with its Host.
 func (f *Frontier) Pace(host string, next time.Time, alone bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -387,7 +388,7 @@ func (f *Frontier) Pace(host string, next time.Time, alone bool) {
 		return // the host has no page that could be handed out
 	}
 	h.answered = min(h.answered+1, h.out)
-	h.next = f.instant(next)
+	h.next = max(f.instant(next), 0) // a much earlier instant would overflow
 	h.alone = alone
 	h.cautious = false
 	f.arrange(h)

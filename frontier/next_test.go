@@ -3,6 +3,7 @@ package frontier_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"testing"
 	"testing/synctest"
@@ -80,6 +81,25 @@ func finish(t *testing.T, f *frontier.Frontier, p *collyrobots.Page, result coll
 	if err := f.End(p, result); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestPaceOfOddTimes passes times to Pace that are far from now. The zero time means now.
+func TestPaceOfOddTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, t.TempDir())
+		for i, at := range []time.Time{{}, time.Unix(-1<<62, 0), time.Unix(0, 0), time.Now().Add(-time.Hour)} {
+			host := fmt.Sprintf("host%d.test", i)
+			add(t, f, "http://"+host+"/1", "http://"+host+"/2")
+			p := next(t, f, "http://"+host+"/1", 0)
+			f.Pace(host, at, true)
+			finish(t, f, p, collyrobots.PageDone)
+			finish(t, f, next(t, f, "http://"+host+"/2", 0), collyrobots.PageDone)
+		}
+		add(t, f, "http://never.test/1", "http://never.test/2")
+		finish(t, f, next(t, f, "http://never.test/1", 0), collyrobots.PageDone)
+		f.Pace("never.test", time.Unix(1<<62, 0), true)
+		none(t, f, time.Hour)
+	})
 }
 
 func TestHostIsPaced(t *testing.T) {

@@ -91,6 +91,34 @@ func TestPurposes(t *testing.T) {
 	}
 }
 
+// TestSignalsOfPaths checks that Content-Signal lines with a path apply to the pages of this path
+// only, and that the longest path decides.
+func TestSignalsOfPaths(t *testing.T) {
+	const file = "User-agent: *\nContent-Signal: ai-train=yes, search=yes\nContent-Signal: /blog/ ai-train=no, search=yes\nContent-Signal: /blog/*/open$ ai-train=yes, use=full\nAllow: /\n"
+	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": file, "/about": "x", "/blog/1": "x", "/blog/1/open": "x"}})
+	c := start(t, web, nil, training()...)
+	got := make(map[string]usage.Terms)
+	c.OnResponse(func(r *colly.Response) { got[r.Request.URL.Path] = c.robots.Usage(r) })
+	for _, path := range []string{"/about", "/blog/1", "/blog/1/open"} {
+		c.Visit("http://a.test" + path)
+	}
+	wantDenied(t, c, "http://a.test/blog/1", collyrobots.ReasonUsage, 0)
+	for path, line := range map[string]int{"/about": 2, "/blog/1/open": 4} {
+		s := got[path].Preferences.TrainAI
+		if s.Preference != usage.Allowed || s.Line != line {
+			t.Errorf("%s: got %+v, want allowed in line %d", path, s, line)
+		}
+	}
+	if got["/about"].Use != usage.UseUnknown || got["/blog/1/open"].Use != usage.UseFull {
+		t.Errorf("got %v and %v", got["/about"].Use, got["/blog/1/open"].Use)
+	}
+	d, err := c.robots.Check(t.Context(), "http://a.test/blog/1")
+	must(t, err)
+	if s := d.Usage.TrainAI; s.Preference != usage.Disallowed || s.Line != 3 {
+		t.Errorf("got %+v", s)
+	}
+}
+
 // TestUnknownIsAllowed checks that a use about which nothing is known is not denied.
 func TestUnknownIsAllowed(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{

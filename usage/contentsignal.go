@@ -31,8 +31,8 @@ var contentSignalLabels = map[string]Purpose{
 	"ai-train": TrainAI,
 }
 
-// ContentSignal parses the values of Content-Signal lines of a robots.txt, or of the response
-// header. from is the source of the statements.
+// ContentSignal parses the values of the response header Content-Signal, or of Content-Signal lines
+// of a robots.txt without their paths; see ParseRobotsTxt. from is the source of the statements.
 //
 // A value is a list of key=value pairs, separated by commas, such as "search=yes, ai-train=no". The
 // values are yes and no. A key that is absent says nothing, and neither does any other key or
@@ -89,10 +89,18 @@ func useOf(name string) Use {
 	return UseUnknown
 }
 
+// strength returns a number that is greater for a Use that permits less. It is 0 for UseUnknown.
+func (u Use) strength() int {
+	if u == UseUnknown {
+		return 0
+	}
+	return len(uses) - int(u)
+}
+
 // narrower returns the Use that permits less. A Use that is not known counts for nothing.
 func narrower(a, b Use) Use {
-	if a == UseUnknown || b == UseUnknown {
-		return max(a, b)
+	if b.strength() > a.strength() {
+		return b
 	}
-	return min(a, b)
+	return a
 }

@@ -10,12 +10,12 @@ import (
 
 // A site allows search, except for its drafts, and a response disallows training.
 func Example() {
-	rules := usage.Rules{
-		usage.ContentUsageRule("search=y", usage.Source{Name: "robots.txt", Line: 3}),
-		usage.ContentUsageRule("/drafts/ search=n", usage.Source{Name: "robots.txt", Line: 4}),
-	}
+	robots := usage.ParseRobotsTxt([]usage.Line{
+		{Key: "Content-Usage", Value: "search=y", Number: 3},
+		{Key: "Content-Usage", Value: "/drafts/ search=n", Number: 4},
+	})
 	header := usage.ContentUsage([]string{"train-ai=n"}, usage.Source{Name: "Content-Usage"})
-	page := rules.Of("/drafts/1").Combine(header)
+	page := robots.Of("/drafts/1").Combine(header)
 	if page.Of(usage.Search).Preference == usage.Disallowed {
 		fmt.Println("not for search")
 	}

@@ -1,9 +1,6 @@
 package usage
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // A Line is a line of a robots.txt about the use of content.
 type Line struct {
@@ -15,9 +12,8 @@ type Line struct {
 // A RobotsTxt has the statements of a robots.txt about the use of content for one crawler. It is
 // immutable and safe for concurrent use. A nil RobotsTxt has no statements.
 type RobotsTxt struct {
-	rules    Rules
-	signals  Preferences // of Content-Signal
-	use      Use
+	usages   *rules // the Content-Usage lines; nil if there are none
+	signals  *rules // the Content-Signal lines; nil if there are none
 	licenses []License
 }
 
@@ -25,59 +21,70 @@ type RobotsTxt struct {
 // group, and the Content-Signal and License lines outside of groups. It ignores lines with other
 // keys. It returns nil if lines is empty.
 //
-// The texts do not define how Content-Signal lines inside and outside of a group are combined. The
-// most restrictive one counts.
+// The value of a Content-Usage or a Content-Signal line may begin with a path pattern and a blank,
+// as in "/blog/ ai-train=no". The line then applies only to paths that the pattern matches in the
+// way of an Allow line of RFC 9309. A line without a path applies to all paths. The rest is the
+// list that ContentUsage or ContentSignal parses. If several lines with a key match, see
+// RobotsTxt.Of.
+//
+// The texts do not define how Content-Signal lines inside and outside of a group are combined. They
+// are treated like lines of the same group.
 func ParseRobotsTxt(lines []Line) *RobotsTxt {
 	if len(lines) == 0 {
 		return nil
 	}
 	r := &RobotsTxt{}
+	var usages, signals []line
 	for _, l := range lines {
 		from := Source{Name: robotsName, Line: l.Number}
 		switch strings.ToLower(l.Key) {
 		case "content-usage":
-			r.rules = append(r.rules, ContentUsageRule(l.Value, from))
+			path, list := cutPath(l.Value)
+			usages = append(usages, line{path: path, rule: rule{preferences: ContentUsage([]string{list}, from)}})
 		case "content-signal":
-			said, use := ContentSignal([]string{l.Value}, from)
-			r.signals = r.signals.Combine(said)
-			r.use = narrower(r.use, use)
+			path, list := cutPath(l.Value)
+			said, use := ContentSignal([]string{list}, from)
+			signals = append(signals, line{path: path, rule: rule{preferences: said, use: use}})
 		case "license":
 			r.licenses = addLicense(r.licenses, nil, l.Value, from)
 		}
 	}
-	r.rules = slices.Clip(r.rules)
+	r.usages = newRules(usages)
+	r.signals = newRules(signals)
 	return r
 }
 
 // robotsName is the Source.Name of statements in a robots.txt.
 const robotsName = "robots.txt"
 
-// of returns the preferences for a target; see Rules.Of.
-func (r *RobotsTxt) of(target string) Preferences {
-	if r == nil {
-		return Preferences{}
-	}
-	if len(r.rules) == 0 {
-		return r.signals
-	}
-	return r.rules.Of(target).Combine(r.signals)
+// Of returns the preferences for a target, which is the path and query of a URL; see Target. Of the
+// Content-Usage lines, the one with the longest pattern that matches counts, even if it says
+// nothing about some uses. If several have this length, they are combined, so that the most
+// restrictive preference applies. The same is true of the Content-Signal lines. The preferences of
+// both are combined.
+//
+// A path that the crawler must not request has no preferences: call Of only for other paths.
+func (r *RobotsTxt) Of(target string) Preferences {
+	p, _ := r.of(target)
+	return p
 }
 
-// The sizes in bytes that Size assumes.
-const (
-	robotsSize = 400 // a RobotsTxt
-	ruleSize   = 200 // a Rule, without its text
-)
+// of is like Of and also returns the value of the key use of Content-Signal.
+func (r *RobotsTxt) of(target string) (p Preferences, use Use) {
+	if r == nil || r.usages == nil && r.signals == nil {
+		return Preferences{}, UseUnknown
+	}
+	target = normal(target)
+	all := r.usages.of(target).stronger(r.signals.of(target))
+	return all.preferences, all.use
+}
 
 // Size returns the estimated size of r in memory, in bytes.
 func (r *RobotsTxt) Size() int {
 	if r == nil {
 		return 0
 	}
-	size := robotsSize
-	for i := range r.rules {
-		size += ruleSize + len(r.rules[i].Path) + len(r.rules[i].pattern)
-	}
+	size := robotsSize + r.usages.size() + r.signals.size()
 	for i := range r.licenses {
 		size += ruleSize + len(r.licenses[i].URL)
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/collyrobots/collyrobots/internal/match"
 )
 
 // TDMRepPath is the path of the TDMRep file of a site.
@@ -78,13 +80,14 @@ func TDMMeta(content func(name string) string, from Source) TDM {
 // A TDMFile has the rules of a TDMRep file. It is immutable and safe for concurrent use. A nil
 // TDMFile declares nothing.
 type TDMFile struct {
-	from  Source
-	rules []tdmRule
+	from      Source
+	rules     []tdmRule
+	locations match.List // the locations of rules, in the order of the file
 }
 
 // A tdmRule is one rule of a TDMRep file.
 type tdmRule struct {
-	pattern     pattern
+	location    string
 	reservation Preference
 	policy      string
 }
@@ -92,7 +95,7 @@ type tdmRule struct {
 // ParseTDMFile parses a TDMRep file: a JSON array of objects with the members location,
 // tdm-reservation and tdm-policy. It returns an error if body is not an array. An element is
 // ignored if it is not such an object or its location does not begin with a slash. The caller
-// limits the size of body.
+// limits the size of body to 16 MiB or less.
 func ParseTDMFile(body []byte, from Source) (*TDMFile, error) {
 	var rules []json.RawMessage
 	err := json.Unmarshal(bytes.TrimPrefix(body, []byte("\uFEFF")), &rules)
@@ -100,12 +103,18 @@ func ParseTDMFile(body []byte, from Source) (*TDMFile, error) {
 		return nil, fmt.Errorf("usage: %s is not a list of rules: %w", TDMRepPath, err)
 	}
 	f := &TDMFile{from: from}
+	var drafts []match.Draft
 	for _, text := range rules {
 		rule, ok := parseTDMRule(text)
 		if ok {
+			drafts = appendDrafts(drafts, len(f.rules), rule.location)
 			f.rules = append(f.rules, rule)
 		}
 	}
+	for i := range drafts {
+		drafts[i].Rank = 0 // the first rule of the file that matches decides
+	}
+	f.locations = match.New(drafts, "")
 	return f, nil
 }
 
@@ -120,7 +129,7 @@ func parseTDMRule(text []byte) (rule tdmRule, ok bool) {
 	if err != nil || !strings.HasPrefix(r.Location, "/") {
 		return tdmRule{}, false
 	}
-	rule.pattern = newPattern(r.Location)
+	rule.location = r.Location
 	rule.reservation = reservation(string(r.Reservation))
 	if rule.reservation != Unknown {
 		rule.policy = r.Policy
@@ -134,16 +143,9 @@ func (f *TDMFile) Of(target string) TDM {
 	if f == nil {
 		return TDM{}
 	}
-	target = normal(target)
-	for i := range f.rules {
-		rule := &f.rules[i]
-		if !rule.pattern.matches(target) {
-			continue
-		}
-		if rule.reservation == Unknown {
-			break
-		}
-		return TDM{Reservation: rule.reservation, Policy: rule.policy, Source: f.from}
+	i, ok := find(&f.locations, normal(target))
+	if !ok || f.rules[i].reservation == Unknown {
+		return TDM{}
 	}
-	return TDM{}
+	return TDM{Reservation: f.rules[i].reservation, Policy: f.rules[i].policy, Source: f.from}
 }

@@ -9,8 +9,8 @@ import (
 type Terms struct {
 	// Preferences are those of all sources together.
 	Preferences Preferences `json:"preferences"`
-	// Use is the value of the key use of Content-Signal. If there are several, it is the most
-	// restrictive one.
+	// Use is the value of the key use of Content-Signal. If robots.txt and the response have
+	// different ones, it is the most restrictive one.
 	Use Use `json:"use,omitempty"`
 	// TDM is the TDMRep declaration in force. It is zero if there is none.
 	TDM TDM `json:"tdm,omitzero"`
@@ -37,13 +37,14 @@ type Sources struct {
 // overrides both.
 func (s Sources) Terms(u *url.URL) Terms {
 	target := Target(u)
+	said, use := s.Robots.of(target)
 	terms := Terms{
-		Preferences:     s.Robots.of(target).withHash(s.RobotsHash),
+		Preferences:     said.withHash(s.RobotsHash),
+		Use:             use,
 		TDM:             s.TDMFile.Of(target),
 		LicenseRequired: LicenseRequired(s.Status, s.Header),
 	}
 	if s.Robots != nil {
-		terms.Use = s.Robots.use
 		for _, l := range s.Robots.licenses {
 			l.Hash = s.RobotsHash
 			terms.Licenses = append(terms.Licenses, l)

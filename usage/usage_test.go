@@ -2,6 +2,7 @@ package usage_test
 
 import (
 	"encoding/json"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strings"
@@ -132,6 +133,16 @@ var contentUsageRules = []struct{ name, lines, target, want string }{
 	{"UTF-8", "/ü train-ai=n", "/%C3%BC", "??n"},
 	{"bad escape", "/%zz train-ai=n", "/%zz", "??n"},
 	{"path with an equals sign", "/train-ai=n", "/train-ai=n", "???"},
+	{"RFC 9309, 2.2.3: %2A matches a star", "/file-with-a-%2A.html train-ai=n", "/file-with-a-*.html", "??n"},
+	{"%2A matches its escape", "/file-with-a-%2a.html train-ai=n", "/file-with-a-%2A.html", "??n"},
+	{"%2A is no wildcard", "/file-with-a-%2A.html train-ai=n", "/file-with-a-b.html", "???"},
+	{"RFC 9309, 2.2.3: %24 matches a dollar sign", "/path/foo-%24 train-ai=n", "/path/foo-$", "??n"},
+	{"%24 is no end", "/path/foo-%24 train-ai=n", "/path/foo-", "???"},
+	{"a dollar sign inside matches its escape", "/a$b train-ai=n", "/a%24b", "??n"},
+	{"a wildcard matches a star", "/a*c train-ai=n", "/a*bc", "??n"},
+	{"RFC 9309, 2.2.2: reserved bytes in the query", "/s?u=https%3A%2F%2Fb.test train-ai=n", "/s?u=https://b.test", "??n"},
+	{"a lone percent sign matches its escape", "/100%/x train-ai=n", "/100%25/x", "??n"},
+	{"a lone percent sign is no escape", "/a%2 train-ai=n", "/a$b", "???"},
 	{"wildcard without a slash is no path", "* train-ai=n", "/x", "???"},
 	{"carriage return", "/ train-ai=n\r", "/x", "??n"},
 	{"parameters", "/ train-ai=n;x=1", "/x", "??n"},
@@ -139,11 +150,7 @@ var contentUsageRules = []struct{ name, lines, target, want string }{
 
 func TestContentUsageRules(t *testing.T) {
 	for _, tc := range contentUsageRules {
-		var rules usage.Rules
-		for i, line := range strings.Split(tc.lines, "\n") {
-			rules = append(rules, usage.ContentUsageRule(line, usage.Source{Name: "robots.txt", Line: i + 1}))
-		}
-		if got := said(t, rules.Of(tc.target)); got != tc.want {
+		if got := said(t, robotsTxt("Content-Usage", tc.lines).Of(tc.target)); got != tc.want {
 			t.Errorf("%s: got %s, want %s", tc.name, got, tc.want)
 		}
 	}
@@ -152,18 +159,20 @@ func TestContentUsageRules(t *testing.T) {
 	}
 }
 
-// TestRuleSource checks the fields of a rule, and which line a preference comes from.
+// robotsTxt returns a robots.txt whose lines have the same key.
+func robotsTxt(key, values string) *usage.RobotsTxt {
+	var lines []usage.Line
+	for i, value := range strings.Split(values, "\n") {
+		lines = append(lines, usage.Line{Key: key, Value: value, Number: i + 1})
+	}
+	return usage.ParseRobotsTxt(lines)
+}
+
+// TestRuleSource checks which line a preference comes from.
 func TestRuleSource(t *testing.T) {
-	rules := usage.Rules{
-		usage.ContentUsageRule("/ train-ai=n", usage.Source{Name: "robots.txt", Line: 1, Hash: "h"}),
-		usage.ContentUsageRule("/x train-ai=y", usage.Source{Name: "robots.txt", Line: 2, Hash: "h"}),
-		usage.ContentUsageRule("/x train-ai=n, search=y", usage.Source{Name: "robots.txt", Line: 3, Hash: "h"}),
-	}
-	if rules[1].Path != "/x" {
-		t.Errorf("Path %q", rules[1].Path)
-	}
-	want := usage.Statement{Preference: usage.Disallowed, Source: usage.Source{Name: "robots.txt", Line: 3, Hash: "h"}}
-	if got := rules.Of("/x"); got.TrainAI != want {
+	robots := robotsTxt("Content-Usage", "/ train-ai=n\n/x train-ai=y\n/x train-ai=n, search=y\n/x train-ai=n")
+	want := usage.Statement{Preference: usage.Disallowed, Source: usage.Source{Name: "robots.txt", Line: 3}}
+	if got := robots.Of("/x"); got.TrainAI != want {
 		t.Errorf("got %+v, want %+v", got.TrainAI, want)
 	}
 }
@@ -231,6 +240,8 @@ var tdmFiles = []struct{ name, file, target, want, policy string }{
 	{"wildcard without a match", `[{"location": "/*.jpg", "tdm-reservation": 1}]`, "/a/b.png", "unknown", ""},
 	{"end", `[{"location": "/a$", "tdm-reservation": 1}]`, "/a", "disallowed", ""},
 	{"end without a match", `[{"location": "/a$", "tdm-reservation": 1}]`, "/ab", "unknown", ""},
+	{"escaped dollar and the byte", `[{"location": "/path/foo-%24", "tdm-reservation": 1}]`, "/path/foo-$", "disallowed", ""},
+	{"escaped star and the byte", `[{"location": "/a-%2A.html", "tdm-reservation": 1}]`, "/a-*.html", "disallowed", ""},
 	{"escaped dollar", `[{"location": "/path/foo-%24", "tdm-reservation": 1}]`, "/path/foo-%24", "disallowed", ""},
 	{"unreserved escape", `[{"location": "/%61", "tdm-reservation": 1}]`, "/a", "disallowed", ""},
 	{"case", `[{"location": "/A", "tdm-reservation": 1}]`, "/a", "unknown", ""},
@@ -392,8 +403,8 @@ func TestTarget(t *testing.T) {
 // not end before its timeout.
 func TestHostileInput(t *testing.T) {
 	long := strings.Repeat("a", 500_000)
-	rule := usage.ContentUsageRule("/"+strings.Repeat("*a", 250_000)+"$ train-ai=n", from)
-	if got := said(t, usage.Rules{rule}.Of("/"+long)); got != "??n" {
+	robots := robotsTxt("Content-Usage", "/"+strings.Repeat("*a", 250_000)+"$ train-ai=n")
+	if got := said(t, robots.Of("/"+long)); got != "??n" {
 		t.Errorf("got %s", got)
 	}
 	usage.ContentUsage([]string{strings.Repeat("a=n,", 125_000) + "train-ai=n"}, from)
@@ -405,15 +416,14 @@ func FuzzRules(f *testing.F) {
 		f.Add(tc.lines, tc.target)
 	}
 	f.Fuzz(func(t *testing.T, lines, target string) {
-		var rules usage.Rules
-		for line := range strings.SplitSeq(lines, "\n") {
-			rules = append(rules, usage.ContentUsageRule(line, from))
+		said(t, robotsTxt("Content-Usage", lines).Of(target))
+		said(t, robotsTxt("Content-Signal", lines).Of(target))
+		path := strings.Trim(lines, " \t\r\n")
+		if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "*$# \t\n") {
+			return
 		}
-		said(t, rules.Of(target))
-		if len(rules) == 1 && !strings.ContainsAny(rules[0].Path, "*$") && rules[0].Path != "" {
-			if got, want := rules.Of(rules[0].Path), rules[0].Preferences; got != want {
-				t.Errorf("the rule %q does not match its own path: %+v, want %+v", lines, got, want)
-			}
+		if got := said(t, robotsTxt("Content-Usage", path+" train-ai=n").Of(path)); got != "??n" {
+			t.Errorf("the rule with the path %q does not match it", path)
 		}
 	})
 }
@@ -434,4 +444,89 @@ func FuzzSignals(f *testing.F) {
 			said(t, file.Of("/x").Preferences())
 		}
 	})
+}
+
+// signalRules are Content-Signal lines of a group, a target, the preferences as in said, and the
+// value of use.
+var signalRules = []struct{ name, lines, target, want, use string }{
+	{"contentsignals.org, Advanced usage: open page", "/about ai-train=yes, search=yes, ai-input=yes\n/blog/ ai-train=no, search=yes, ai-input=no", "/about", "yyy", ""},
+	{"contentsignals.org, Advanced usage: blog", "/about ai-train=yes, search=yes, ai-input=yes\n/blog/ ai-train=no, search=yes, ai-input=no", "/blog/1", "ynn", ""},
+	{"contentsignals.org, Advanced usage: other page", "/about ai-train=yes, search=yes, ai-input=yes\n/blog/ ai-train=no, search=yes, ai-input=no", "/x", "???", ""},
+	{"the first key counts", "/blog/ ai-train=no, search=yes", "/blog/1", "y?n", ""},
+	{"no other page", "/blog/ ai-train=no, search=yes", "/about", "???", ""},
+	{"longest match", "ai-train=no\n/open/ ai-train=yes", "/open/1", "??y", ""},
+	{"longest match in the other order", "/open/ ai-train=yes\nai-train=no", "/open/1", "??y", ""},
+	{"longest match, other page", "ai-train=no\n/open/ ai-train=yes", "/x", "??n", ""},
+	{"a longer match that says nothing about a use", "ai-train=no, search=yes\n/open/ search=no", "/open/1", "n??", ""},
+	{"same path, the restrictive counts", "/x ai-train=yes\n/x ai-train=no", "/x", "??n", ""},
+	{"wildcard and end", "/*.pdf$ ai-train=no", "/a/b.pdf", "??n", ""},
+	{"wildcard and end without a match", "/*.pdf$ ai-train=no", "/a/b.pdf?x", "???", ""},
+	{"%2A matches a star", "/a%2A ai-train=no", "/a*", "??n", ""},
+	{"tab", "/x\tai-train=no", "/x", "??n", ""},
+	{"path alone", "ai-train=no\n/x", "/x", "???", ""},
+	{"use of a path", "use=full\n/x use=reference", "/x", "???", "reference"},
+	{"use of the longest match", "use=immediate\n/x use=full", "/x", "???", "full"},
+	{"use of the same path, the narrower counts", "/x use=full\n/x use=immediate", "/x", "???", "immediate"},
+	{"use of another path", "/x use=full", "/y", "???", ""},
+	{"a path needs a slash", "blog/ ai-train=no", "/blog/", "???", ""},
+}
+
+func TestContentSignalRules(t *testing.T) {
+	for _, tc := range signalRules {
+		robots := robotsTxt("Content-Signal", tc.lines)
+		u := &url.URL{Scheme: "https", Host: "a.test"}
+		u.Path, u.RawQuery, _ = strings.Cut(tc.target, "?")
+		terms := usage.Sources{Robots: robots}.Terms(u)
+		if got := said(t, robots.Of(tc.target)); got != tc.want || said(t, terms.Preferences) != tc.want || terms.Use.String() != tc.use {
+			t.Errorf("%s: got %s, use %q; want %s, %q", tc.name, got, terms.Use, tc.want, tc.use)
+		}
+	}
+}
+
+// TestManyRules compares the evaluation of many patterns with that of all patterns one after the
+// other.
+func TestManyRules(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	paths := []string{"", "/", "/a", "/a/b", "/*b", "/a*c", "/b*$", "/c$", "/%61%2F", "/a%2Fb", "/ab?c", "/*?c=%3A", "/%2A", "/a%24"}
+	lists := []string{"y", "n", "no"}
+	targets := []string{"/", "/a", "/a/b", "/ab", "/a/bc", "/c", "/a%2Fb", "/ab?c=:", "/b?c=/", "/*", "/a$", "/bcb"}
+	for range 200 {
+		var values []string
+		for range 1 + random.IntN(40) {
+			path := paths[random.IntN(len(paths))] + strings.Repeat("x", random.IntN(2))
+			if !strings.HasPrefix(path, "/") {
+				path = ""
+			}
+			values = append(values, path+" train-ai="+lists[random.IntN(len(lists))]+", search="+lists[random.IntN(len(lists))])
+		}
+		robots := robotsTxt("Content-Usage", strings.Join(values, "\n"))
+		for _, target := range targets {
+			var want usage.Preferences
+			longest := -1
+			for i, value := range values {
+				path, list, _ := strings.Cut(value, " ")
+				alone := robotsTxt("Content-Usage", path+" ai-use=n")
+				if alone.Of(target).AIUse.Preference == usage.Unknown {
+					continue // the pattern does not match
+				}
+				n := patternLength(path)
+				if n < longest {
+					continue
+				}
+				if n > longest {
+					want = usage.Preferences{}
+					longest = n
+				}
+				want = want.Combine(usage.ContentUsage([]string{list}, usage.Source{Name: "robots.txt", Line: i + 1}))
+			}
+			if got := robots.Of(target); got != want {
+				t.Fatalf("%s: got %+v, want %+v for\n%s", target, got, want, strings.Join(values, "\n"))
+			}
+		}
+	}
+}
+
+// patternLength returns the length of a pattern that TestManyRules uses in its encoded form.
+func patternLength(path string) int {
+	return len(strings.ReplaceAll(path, "%61", "a"))
 }

@@ -125,7 +125,7 @@ func (l *linter) lintUsage(line line) {
 		return
 	}
 	list := line.value
-	if line.key == "content-usage" && strings.HasPrefix(list, "/") {
+	if strings.HasPrefix(list, "/") { // a path precedes the list
 		_, list, _ = strings.Cut(strings.ReplaceAll(list, "\t", " "), " ")
 	}
 	if line.key == "content-usage" && !isDictionary(list) {

@@ -47,3 +47,26 @@ func TestHostile(t *testing.T) {
 		}
 	}
 }
+
+// TestSignalOfPath checks that the path of a Content-Signal or a Content-Usage line is not taken
+// for a label, and that the faults of the list after it are found.
+func TestSignalOfPath(t *testing.T) {
+	for line, want := range map[string]string{
+		"Content-Signal: /blog/ ai-train=no, search=yes": "",
+		"Content-Signal: /blog/\tai-train=no":            "",
+		"Content-Signal: /a=b,c use=reference":           "",
+		"Content-Usage: /blog/ train-ai=n":               "",
+		"Content-Signal: /blog/ train-ai=no":             "usage-unknown-label",
+		"Content-Signal: /blog/ ai-train=n, search=yes":  "usage-value",
+	} {
+		var got []string
+		for _, f := range Lint([]byte("User-agent: *\n"+line+"\nDisallow: /a\n"), Options{Dialects: []dialect.Dialect{dialect.RFC9309()}}) {
+			if strings.HasPrefix(f.ID, "usage-") {
+				got = append(got, f.ID)
+			}
+		}
+		if s := strings.Join(got, " "); s != want {
+			t.Errorf("%s: got %q, want %q", line, s, want)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/internal/conform"
 	"github.com/collyrobots/collyrobots/internal/conform/crawl"
+	"github.com/collyrobots/collyrobots/internal/input"
 )
 
 const conformUsage = `Usage: collyrobots conform [flags] [-- PROGRAM [ARGUMENT...]]
@@ -31,6 +32,10 @@ to fetch, fetches those that the robots.txt of the site allows, and then writes 
    "fetch": ["http://127.0.0.1:1234/open"]}
   {}
 
+If the program does not answer a case within the time of -wait, the case is failed, and the program
+is killed and started again with the cases after it. Name the parser itself after --, not a program
+such as "go run" that starts it, because only the named program is killed.
+
 Without a program, the suite runs on the parser or the crawler of collyrobots. The exit status is 0
 if all cases are passed, 1 if not, and 2 if the program has not answered all questions.
 conformance/README.md has the details.`
@@ -41,19 +46,22 @@ func runConform(args []string, _ io.Reader, stdout, stderr io.Writer) (status in
 	selection := conform.Selection{}
 	flags.StringVar(&selection.Dialect, "dialect", "", "run only the cases of this `dialect`")
 	flags.StringVar(&selection.Pattern, "run", "", "run only the cases whose id begins with this `text`, or matches it if it contains *, ? or [")
+	skip := flags.String("skip", "", "do not run the cases whose id begins with one of these comma-separated `texts`, or matches it as in -run")
 	fetch := flags.Bool("fetch", false, "run the fetch cases on a crawler instead")
 	asJSON := flags.Bool("json", false, "print one line of JSON for each case and dialect, disputed cases included")
-	limit := flags.Duration("timeout", 5*time.Minute, "kill the program after this `time`")
+	wait := flags.Duration("wait", 5*time.Second, "give up a case that is not answered within this `time`; the first answer may take six times as long; 0 is no limit; with -fetch, there is none")
+	limit := flags.Duration("timeout", 5*time.Minute, "end the run after this `time`")
 	if status, ok := parseFlags(flags, conformUsage, args, stderr); !ok {
 		return status
 	}
+	selection.Skip = input.Names(*skip)
 	suite := conform.Suite
 	if *fetch {
 		suite = crawl.Suite
 	}
 	var program *conform.Program
 	if flags.NArg() > 0 {
-		program = &conform.Program{Args: flags.Args(), Stderr: stderr, Limit: *limit}
+		program = &conform.Program{Args: flags.Args(), Stderr: stderr, Limit: *limit, AnswerLimit: *wait}
 	}
 	report, err := suite(context.Background(), program, selection)
 	if report == nil {

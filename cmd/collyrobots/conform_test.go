@@ -68,6 +68,14 @@ var parsers = map[string]func(stdin io.Reader, stdout io.Writer){
 			}
 		}
 	},
+	"hangs-once": func(stdin io.Reader, stdout io.Writer) {
+		conformance.Serve(stdin, stdout, func(q conformance.Question) conformance.Answer {
+			if q.ID == "rfc9309/2.1/rule-leaves-rest" {
+				select {}
+			}
+			return conform.AnswerOf(q)
+		})
+	},
 	"hangs": func(stdin io.Reader, stdout io.Writer) { select {} },
 	"fails": func(stdin io.Reader, stdout io.Writer) { os.Exit(7) },
 }
@@ -190,6 +198,24 @@ func TestConformBadPrograms(t *testing.T) {
 	status, out, errs := call(t, "", "conform", "--", filepath.Join(t.TempDir(), "missing"))
 	if status != statusFailed || !strings.Contains(errs, "missing") {
 		t.Errorf("missing: status %d, errors %q\n%s", status, errs, out)
+	}
+}
+
+// TestConformHangs checks a program that hangs at one case: the case is named and failed, and the
+// others are run.
+func TestConformHangs(t *testing.T) {
+	const hangs = "rfc9309/2.1/rule-leaves-rest"
+	status, out, errs := conformWith(t, "hangs-once", "-run", "rfc9309/2.1/", "-wait", "2s")
+	if status != statusNegative || errs != "" || strings.Count(out, "FAIL") != 1 || !strings.Contains(out, "FAIL "+hangs+" (rfc9309): error: no answer within 2s\n") {
+		t.Errorf("status %d, errors %q\n%s", status, errs, out)
+	}
+	status, out, errs = conformWith(t, "hangs-once", "-run", "rfc9309/2.1/", "-skip", "google/,"+hangs)
+	if status != statusOK || errs != "" || strings.Contains(out, "FAIL") || !strings.Contains(out, "rfc9309") {
+		t.Errorf("skipped: status %d, errors %q\n%s", status, errs, out)
+	}
+	status, out, errs = call(t, "", "conform", "-run", "rfc9309/2.1/rule-denies", "-skip", "rfc9309/*/rule-*")
+	if status != statusFailed || out != "" || !strings.Contains(errs, "no case matches") {
+		t.Errorf("all skipped: status %d, output %q, errors %q", status, out, errs)
 	}
 }
 

@@ -149,7 +149,7 @@ func (a *adapter) program() *conform.Program {
 	if len(a.args) == 0 {
 		return nil
 	}
-	return &conform.Program{Args: a.args, Stderr: io.Discard, Limit: 10 * time.Minute}
+	return &conform.Program{Args: a.args, Stderr: io.Discard, Limit: 10 * time.Minute, AnswerLimit: 5 * time.Second}
 }
 
 // writeTables replaces the tables in the pages of the current folder. The text of a table is

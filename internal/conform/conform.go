@@ -21,13 +21,16 @@ type Parser func(ctx context.Context, questions []conformance.Question) ([]confo
 type Selection struct {
 	Dialect string // if set, only this dialect
 	Pattern string // if set, only the cases whose ID matches it; see Match
+
+	// Skip has patterns of cases that are not run, as in Match.
+	Skip []string
 }
 
 // DialectsOf returns the dialects that a case is run in, given its ID and all of its dialects. The
 // result is empty if the case is not selected.
 func (s Selection) DialectsOf(id string, dialects []string) []string {
 	switch {
-	case !Match(s.Pattern, id):
+	case !Match(s.Pattern, id), slices.ContainsFunc(s.Skip, func(pattern string) bool { return Match(pattern, id) }):
 		return nil
 	case s.Dialect == "":
 		return dialects

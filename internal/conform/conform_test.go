@@ -4,6 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -111,6 +115,66 @@ func TestReport(t *testing.T) {
 	one, err := Run(t.Context(), answering(`{"allowed":true}`), suite(), Selection{Dialect: "google", Pattern: "two/"})
 	if err != nil || len(one) != 1 || !ReportOf(one).Passed() {
 		t.Errorf("error %v, %+v", err, one)
+	}
+}
+
+// TestAskInParts checks which questions are found to take too long if a program writes each answer
+// at once, and if it buffers its answers.
+func TestAskInParts(t *testing.T) {
+	yes := true
+	right := conformance.Answer{Allowed: &yes}
+	late := conformance.Answer{Error: "late"}
+	for _, test := range []struct {
+		questions int
+		hangs     []int // numbers of questions
+		buffer    int   // number of answers that the program writes together
+		most      int   // maximum number of runs that take too long
+	}{
+		{questions: 100, hangs: nil, buffer: 1, most: 0},
+		{questions: 100, hangs: []int{0, 37, 99}, buffer: 1, most: 6},
+		{questions: 100, hangs: []int{37, 38}, buffer: 1, most: 4},
+		{questions: 100, hangs: []int{37}, buffer: 1000, most: 9},
+		{questions: 100, hangs: []int{37, 99}, buffer: 8, most: 9},
+		{questions: 1, hangs: []int{0}, buffer: 1, most: 1},
+	} {
+		waits := 0
+		ask := func(_ context.Context, part []conformance.Question) ([]conformance.Answer, error) {
+			answers := make([]conformance.Answer, len(part))
+			for i, q := range part {
+				n, _ := strconv.Atoi(q.ID)
+				if slices.Contains(test.hangs, n) {
+					clear(answers[i-i%test.buffer:])
+					waits++
+					return answers, fmt.Errorf("wrapped: %w", errLate)
+				}
+				answers[i] = right
+			}
+			return answers, nil
+		}
+		var questions []conformance.Question
+		for i := range test.questions {
+			questions = append(questions, conformance.Question{ID: strconv.Itoa(i)})
+		}
+		answers, err := askInParts(t.Context(), questions, late, ask)
+		if err != nil || waits > test.most {
+			t.Errorf("%+v: error %v, %d runs took too long", test, err, waits)
+		}
+		for i, a := range answers {
+			want := right
+			if slices.Contains(test.hangs, i) {
+				want = late
+			}
+			if a != want {
+				t.Errorf("%+v: answer %d is %+v, want %+v", test, i, a, want)
+			}
+		}
+	}
+	broken := func(_ context.Context, part []conformance.Question) ([]conformance.Answer, error) {
+		return []conformance.Answer{right, {}, {}}, errors.New("broken")
+	}
+	answers, err := askInParts(t.Context(), make([]conformance.Question, 3), late, broken)
+	if err == nil || answers[0] != right || answers[1] != (conformance.Answer{}) {
+		t.Errorf("error %v, answers %+v", err, answers)
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 )
 
 // Transport returns an http.RoundTripper that makes any http.Client polite. It sends requests with
-// next, or with http.DefaultTransport if next is nil:
+// next. If next is nil, it uses the http.DefaultTransport of the time of the call, so a program may
+// set http.DefaultTransport to the result:
 //
 //	client := &http.Client{Transport: robots.Transport(nil)}
 //

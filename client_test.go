@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -128,6 +130,20 @@ func TestEveryKindOfClient(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestFileAfterSetProxy checks that a file can be visited right after SetProxy, which replaces the
+// transport.
+func TestFileAfterSetProxy(t *testing.T) {
+	folder := t.TempDir()
+	must(t, os.WriteFile(filepath.Join(folder, "page"), []byte("text"), 0o600))
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(1, "")}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil)
+		c.transport.RegisterProtocol("file", http.NewFileTransport(http.Dir(folder)))
+		must(t, c.Visit("http://a.test/"))
+		must(t, c.SetProxy(proxies[0]))
+		must(t, c.Visit("file:///page"))
+	})
 }
 
 // TestConnectionsThatFail checks that a host with a certificate of an unknown CA is denied, because

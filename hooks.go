@@ -279,12 +279,15 @@ func (h *hooks) noteDry(q *request, r *colly.Request) {
 // onRequestHeaders is the second stage, just before the page is sent. It holds a LimitRule slot.
 func (h *hooks) onRequestHeaders(r *colly.Request) {
 	defer h.tellDebugger()
-	if r.IsAbort() || !hasRobots(r.URL) || h.retired() {
+	if r.IsAbort() || h.retired() {
 		return // after an abort, OnError follows
+	}
+	h.seam() // also for a file, whose transport a setter may just have replaced
+	if !hasRobots(r.URL) {
+		return
 	}
 	fed := h.fed.of(r)
 	fed.stopWait()
-	h.seam()
 	q := h.takeRequest(r.URL)
 	if q == nil { // the record was dropped while the request waited for a LimitRule slot
 		q = h.newPage(r, fed)

@@ -381,6 +381,31 @@ func TestTransportsOfOnePluginInsideEachOther(t *testing.T) {
 	})
 }
 
+// A program makes every client polite by replacing http.DefaultTransport, also with two plugins. A
+// collector without a transport of its own, and the robots.txt of a Turn, go the same way.
+func TestTheDefaultTransport(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 1\n")}, func(t *testing.T, web *robotstest.Web) {
+		before := http.DefaultTransport
+		defer func() { http.DefaultTransport = before }()
+		next := web.Transport()
+		defer next.CloseIdleConnections()
+		http.DefaultTransport = next
+		p, _ := newRobots(t, web)
+		second, _ := newRobots(t, web, collyrobots.IgnoreRobotsWithPermission())
+		http.DefaultTransport = p.Transport(nil)
+		http.DefaultTransport = second.Transport(nil)
+		turn, err := p.Acquire(t.Context(), request(t, "http://a.test/0"))
+		must(t, err)
+		turn.End()
+		_, err = get(http.DefaultClient, "http://a.test/1")
+		must(t, err)
+		c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
+		must(t, p.Attach(c))
+		must(t, c.Visit("http://a.test/2"))
+		wantSchedule(t, web, "a.test", "0s /robots.txt, 2s /1, 3s /2")
+	})
+}
+
 // Requests with other schemes go to next.
 func TestOtherSchemesOfAClient(t *testing.T) {
 	folder := t.TempDir()

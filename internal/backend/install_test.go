@@ -81,6 +81,30 @@ func TestWatchPutsTheSeamBack(t *testing.T) {
 	}
 }
 
+// WithTransport(nil) takes a transport away, as without the plugin.
+func TestWithTransportNil(t *testing.T) {
+	server := redirecting(t)
+	defer http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	used := 0
+	c := colly.NewCollector(colly.AllowURLRevisit())
+	c.WithTransport(roundTripper(func(req *http.Request) (*http.Response, error) {
+		used++
+		return http.DefaultTransport.RoundTrip(req)
+	}))
+	install(t, c, new(recorder))
+	for i, want := range []int{1, 1} {
+		if i == 1 {
+			c.WithTransport(nil)
+		}
+		if err := c.Visit(server.URL + "/end"); err != nil {
+			t.Fatal(err)
+		}
+		if used != want {
+			t.Errorf("visit %d: the transport was used %d times, want %d", i, used, want)
+		}
+	}
+}
+
 // A callback that sets a transport while a request is under way does not hide its redirects.
 func TestTransportIsSetDuringARequest(t *testing.T) {
 	server := redirecting(t)
@@ -200,6 +224,10 @@ func TestRelease(t *testing.T) {
 				_, changed := restored.Transport.(roundTripper)
 				return changed
 			},
+		},
+		"WithTransport(nil)": {
+			change: func(c *colly.Collector) { c.WithTransport(nil) },
+			ok:     func(restored *http.Client) bool { return restored.Transport == nil },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

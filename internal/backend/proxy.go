@@ -34,7 +34,9 @@ func withProxy(set, before http.RoundTripper) http.RoundTripper {
 
 // isFromSetProxy reports whether set looks like a transport that SetProxyFunc has created: it has a
 // proxy and no keep-alives, and nothing else is set. SetProxyFunc(nil) removes a proxy, so a
-// transport without a proxy counts only if before has one from SetProxyFunc.
+// transport without a proxy counts only if before has one from SetProxyFunc. So SetProxy and
+// SetProxyFunc(nil) with no request in between look like a new transport of the user, and a
+// transport of the user with only these two fields looks like one from SetProxyFunc.
 func isFromSetProxy(set, before *http.Transport) bool {
 	if !set.DisableKeepAlives {
 		return false

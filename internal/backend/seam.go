@@ -33,7 +33,7 @@ type Seam struct {
 // changes are the changes that the collector's setters have made since the Seam was installed. A
 // field is nil or false if there was no such change.
 type changes struct {
-	transport http.RoundTripper
+	transport *http.RoundTripper // points to nil after WithTransport(nil)
 	redirect  *func(req *http.Request, via []*http.Request) error
 	timeout   *time.Duration
 	jar       bool
@@ -66,9 +66,13 @@ func newSeam(field *clientPointer, user *http.Client) *Seam {
 	return s
 }
 
-// NewSeam returns a Seam that belongs to no collector. It sends requests with rt, which may be nil
-// for http.DefaultTransport, and ctl is the controller of all of them.
+// NewSeam returns a Seam that belongs to no collector. It sends requests with rt, and ctl is the
+// controller of all of them. If rt is nil, the Seam keeps the current http.DefaultTransport: the
+// program may make the Seam a part of the next one.
 func NewSeam(rt http.RoundTripper, ctl Controller) *Seam {
+	if rt == nil {
+		rt = http.DefaultTransport
+	}
 	s := newSeam(nil, &http.Client{Transport: rt})
 	s.only = ctl
 	return s
@@ -92,7 +96,7 @@ func (s *Seam) original() *http.Client {
 	client.Jar = s.installed.Jar
 	client.Timeout = s.Timeout()
 	if changed.transport != nil {
-		client.Transport = changed.transport
+		client.Transport = *changed.transport
 	}
 	if changed.redirect != nil {
 		client.CheckRedirect = *changed.redirect
@@ -110,7 +114,8 @@ func (s *Seam) sync() {
 	}
 	now := *s.changes.Load()
 	if s.installed.Transport != http.RoundTripper(s) {
-		now.transport = withProxy(s.installed.Transport, s.transportBefore())
+		transport := withProxy(s.installed.Transport, s.transportBefore())
+		now.transport = &transport
 	}
 	if s.installed.Timeout != noTimeout {
 		timeout := s.installed.Timeout
@@ -142,8 +147,8 @@ func (s *Seam) unchanged() bool {
 
 // transportBefore returns the transport that was set last, or nil if no transport was set.
 func (s *Seam) transportBefore() http.RoundTripper {
-	if rt := s.changes.Load().transport; rt != nil {
-		return rt
+	if set := s.changes.Load().transport; set != nil {
+		return *set
 	}
 	return s.user.Transport
 }

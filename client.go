@@ -54,15 +54,19 @@ type roundTripper struct {
 func (rt *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	err := rt.usable(req)
 	if err != nil {
-		if req != nil && req.Body != nil {
-			req.Body.Close()
-		}
+		closeBody(req)
 		return nil, err
 	}
-	if rt.plugin.sends(req) {
-		return rt.seam.Transport().RoundTrip(req)
+	outer := rt.carrierOf(req)
+	if outer == nil {
+		return rt.seam.RoundTrip(req)
 	}
-	return rt.seam.RoundTrip(req)
+	err = rt.plugin.controller.admitWithin(rt.seam, req, outer)
+	if err != nil {
+		closeBody(req)
+		return nil, err
+	}
+	return rt.seam.Transport().RoundTrip(req)
 }
 
 // usable returns an error if rt cannot send a request.
@@ -84,16 +88,11 @@ func (rt *roundTripper) CloseIdleConnections() {
 	}
 }
 
-// sends reports whether the plugin is sending req already, because one transport of the plugin is
-// inside another, or inside the transport of a collector.
-func (p *Plugin) sends(req *http.Request) bool {
-	switch x := backend.TripOf(req.Context()).(type) {
-	case *request:
-		return x.limiter == p.limiter && x.target.url.String() == req.URL.String()
-	case *exchange:
-		return x.limiter == p.limiter && x.trace.url.String() == req.URL.String()
+// closeBody closes the body of a request that is not sent, as a RoundTripper has to. req may be nil.
+func closeBody(req *http.Request) {
+	if req != nil && req.Body != nil {
+		req.Body.Close()
 	}
-	return false
 }
 
 // clients is the backend.Controller of http.Clients.
@@ -104,12 +103,7 @@ func (c *clients) Before(s *backend.Seam, req *http.Request) (backend.Trip, erro
 	if !hasRobots(req.URL) {
 		return nil, nil
 	}
-	q := c.newClientRequest(req)
-	if _, set := req.Header["User-Agent"]; !set {
-		q.target.userAgent = goUserAgent
-	}
-	q.seam = s
-	q.header = req.Header
+	q := c.newTransportRequest(s, req)
 	err := c.admitClient(req.Context(), q)
 	if err != nil {
 		return nil, c.reject(req.Context(), q, err)
@@ -134,6 +128,17 @@ func (ctl *controller) admitClient(ctx context.Context, q *request) error {
 		return err
 	}
 	return ctl.start(ctx, q, true)
+}
+
+// newTransportRequest returns the record of a request that net/http sends with s.
+func (c *core) newTransportRequest(s *backend.Seam, req *http.Request) *request {
+	q := c.newClientRequest(req)
+	if _, set := req.Header["User-Agent"]; !set {
+		q.target.userAgent = goUserAgent
+	}
+	q.seam = s
+	q.header = req.Header
+	return q
 }
 
 // newClientRequest returns the record of a request of a client. No hook looks for it, so it is not

@@ -80,7 +80,7 @@ func (g *gate) check(ctx context.Context, q *request) error {
 	again := q.isJudged() && q.unchanged()
 	f := q.fetcher()
 	followed := q.target.linkedFrom == "" || g.dryRun
-	f.readsTDM = !again && followed // if q was judged before, it may have its turn, and the file would take that turn
+	f.readsTDM = !again && followed && !q.carried // if q was judged before, it may have its turn, and the file would take that turn
 	v, err := g.decide(ctx, q.now, q.target, f)
 	if err != nil {
 		return err

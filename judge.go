@@ -139,6 +139,16 @@ func (j *judge) recall(t target, f fetcher) (verdict, error) {
 	return v, nil
 }
 
+// isKnown reports whether decide needs no request for robots.txt to decide about q.
+func (j *judge) isKnown(ctx context.Context, q *request) bool {
+	var v verdict
+	a, err := j.begin(&v, q.now, q.target, q.fetcher())
+	if err != nil || v.policy != nil {
+		return true
+	}
+	return v.reader.known(ctx, q.now, a, v.host) != nil
+}
+
 // errNotKnown is the error of recall for a site whose robots.txt is not known.
 var errNotKnown = errors.New("robots.txt is not known")
 

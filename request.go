@@ -29,6 +29,7 @@ type request struct {
 	ctx      context.Context // of the request on the wire; nil before that, and for a Turn
 	target   target
 	redirect bool          // it follows a redirect
+	carried  bool          // it is sent in the turn of its carrier
 	from     string        // the host that led to it; "" if the program has requested it
 	client   client        // fetches robots.txt for it; nil on the wire and while the record is idle
 	seam     *backend.Seam // sends it, and fetches robots.txt if client is nil; nil before the wire

@@ -381,6 +381,108 @@ func TestTransportsOfOnePluginInsideEachOther(t *testing.T) {
 	})
 }
 
+// A transport between two transports of one plugin changes the URL of each page, or makes a request
+// of its own first. Each request that is sent is judged by its own URL, and keeps the delay.
+func TestLayersBetweenTransportsOfOnePlugin(t *testing.T) {
+	const robots = "User-agent: *\nCrawl-delay: 2\nDisallow: /*secret\n"
+	addKey := func(key string) func(next http.RoundTripper, req *http.Request) (*http.Response, error) {
+		return func(next http.RoundTripper, req *http.Request) (*http.Response, error) {
+			keyed := req.Clone(req.Context())
+			keyed.URL.RawQuery = key
+			return next.RoundTrip(keyed)
+		}
+	}
+	fetch := func(url string) func(next http.RoundTripper, req *http.Request) (*http.Response, error) {
+		return func(next http.RoundTripper, req *http.Request) (*http.Response, error) {
+			extra, err := http.NewRequestWithContext(req.Context(), http.MethodGet, url, nil)
+			if err != nil {
+				return nil, err
+			}
+			extra.Header = req.Header
+			resp, err := next.RoundTrip(extra)
+			if err != nil {
+				return nil, err
+			}
+			resp.Body.Close()
+			return next.RoundTrip(req)
+		}
+	}
+	for name, test := range map[string]struct {
+		layer   func(next http.RoundTripper, req *http.Request) (*http.Response, error)
+		options []collyrobots.Option
+		want    string
+		other   string // the requests to www.a.test
+		pages   int
+		denied  bool
+	}{
+		"a key": {layer: addKey("key=1"), want: "0s /robots.txt, 2s /0?key=1, 4s /1?key=1, 6s /2?key=1", pages: 3},
+		"a key and a budget": {
+			layer: addKey("key=1"), options: []collyrobots.Option{collyrobots.MaxPages(3)},
+			want: "0s /robots.txt, 2s /0?key=1, 4s /1?key=1, 6s /2?key=1", pages: 3,
+		},
+		"a denied key": {layer: addKey("secret"), want: "0s /robots.txt", denied: true},
+		"a token": {
+			layer: fetch("http://a.test/token"), pages: 3,
+			want: "0s /robots.txt, 2s /token, 4s /0, 6s /token, 8s /1, 10s /token, 12s /2",
+		},
+		"a denied token": {layer: fetch("http://a.test/secret"), want: "0s /robots.txt", denied: true},
+		"a token by https": {
+			layer: fetch("https://a.test/token"), pages: 3,
+			want: "0s /robots.txt, 4s /robots.txt, 6s /token, 8s /0, 10s /token, 12s /1, 14s /token, 16s /2",
+		},
+		"a token of another host of the group": {
+			layer: fetch("http://www.a.test/token"), pages: 3,
+			options: []collyrobots.Option{collyrobots.PaceBy(collyrobots.ByDomain)},
+			want:    "0s /robots.txt, 8s /0, 12s /1, 16s /2",
+			other:   "4s /robots.txt, 6s /token, 10s /token, 14s /token",
+		},
+	} {
+		for _, kind := range []string{"client", "collector"} {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, robots), "www.a.test": robotstest.Pages(9, robots)}, func(t *testing.T, web *robotstest.Web) {
+					web.Set("a.test", "*", "text")
+					web.Set("www.a.test", "*", "text")
+					p, _ := newRobots(t, web, test.options...)
+					next := web.Transport()
+					defer next.CloseIdleConnections()
+					inner := p.Transport(next)
+					layer := roundTripper(func(req *http.Request) (*http.Response, error) {
+						if req.URL.Path == "/robots.txt" {
+							return inner.RoundTrip(req)
+						}
+						return test.layer(inner, req)
+					})
+					c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
+					c.WithTransport(layer)
+					must(t, p.Attach(c))
+					client := &http.Client{Transport: p.Transport(layer), Timeout: time.Minute}
+					for i := range 3 {
+						url := fmt.Sprintf("http://a.test/%d", i)
+						err := c.Visit
+						if kind == "client" {
+							err = func(url string) error { _, err := get(client, url); return err }
+						}
+						if err := err(url); errors.Is(err, colly.ErrRobotsTxtBlocked) != test.denied || err != nil && !test.denied {
+							t.Errorf("%s: got error %v", url, err)
+						}
+					}
+					if test.denied {
+						if got := urisOf(web.Log("a.test")); got != "/robots.txt" {
+							t.Errorf("a.test got %s", got)
+						}
+					} else {
+						wantSchedule(t, web, "a.test", test.want)
+						wantSchedule(t, web, "www.a.test", test.other)
+					}
+					if got := p.Stats().Totals.Pages; got != test.pages {
+						t.Errorf("got %d pages, want %d", got, test.pages)
+					}
+				})
+			})
+		}
+	}
+}
+
 // A program makes every client polite by replacing http.DefaultTransport, also with two plugins. A
 // collector without a transport of its own, and the robots.txt of a Turn, go the same way.
 func TestTheDefaultTransport(t *testing.T) {

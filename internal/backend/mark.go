@@ -1,7 +1,9 @@
 package backend
 
 import (
+	"cmp"
 	"context"
+	"iter"
 	"net/http"
 	"net/url"
 	"sync/atomic"
@@ -105,14 +107,52 @@ func (t *transfer) Value(key any) any {
 	return t.Context.Value(key)
 }
 
-// TripOf returns the Trip of the request that a transport is sending with this context, or nil if
-// there is none.
-func TripOf(ctx context.Context) Trip {
-	t, ok := ctx.Value(transferKey{}).(*transfer)
-	if !ok {
-		return nil
+// transfers yields the transfers whose context ctx is, or is made from, the innermost first. There
+// are several if one Seam is in the transport of another one.
+func transfers(ctx context.Context) iter.Seq[*transfer] {
+	return func(yield func(*transfer) bool) {
+		for {
+			t, ok := ctx.Value(transferKey{}).(*transfer)
+			if !ok || !yield(t) {
+				return
+			}
+			ctx = t.Context
+		}
 	}
+}
+
+// Trips yields the Trips of the requests that transports are sending with this context, the
+// innermost first.
+func Trips(ctx context.Context) iter.Seq[Trip] {
+	return func(yield func(Trip) bool) {
+		for t := range transfers(ctx) {
+			if !yield(t.current()) {
+				return
+			}
+		}
+	}
+}
+
+// current returns the Trip of t.
+func (t *transfer) current() Trip {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.trip
+}
+
+// Repeat calls Again of a trip, one of Trips of ctx, because its place was given back. It waits, and
+// then the request may be sent. The timeout starts again after that.
+func Repeat(ctx context.Context, trip Trip) error {
+	for t := range transfers(ctx) {
+		if t.current() != trip {
+			continue
+		}
+		t.attempts.Lock()
+		defer t.attempts.Unlock()
+		if !t.again() {
+			return cmp.Or(context.Cause(t), context.Canceled)
+		}
+		return nil
+	}
+	return nil
 }

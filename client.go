@@ -20,7 +20,7 @@ import (
 // ErrRedirectWait or ErrClosed. http.Client wraps it in a *url.Error, so use errors.As and
 // errors.Is. Each redirect is a request of its own, and is judged and paced like the first one.
 //
-// The wait ends with the context of the request. The Timeout of an http.Client includes the wait,
+// The wait ends with the context of the request, or its deprecated channel Cancel. The Timeout of an http.Client includes the wait,
 // also that for robots.txt, so leave it 0 if hosts have long delays, and limit each request by its
 // context and by the timeouts of http.Transport.
 //
@@ -104,9 +104,11 @@ func (c *clients) Before(s *backend.Seam, req *http.Request) (backend.Trip, erro
 		return nil, nil
 	}
 	q := c.newTransportRequest(s, req)
-	err := c.admitClient(req.Context(), q)
+	ctx, stop := backend.WaitContext(req)
+	defer stop()
+	err := c.admitClient(ctx, q)
 	if err != nil {
-		return nil, c.reject(req.Context(), q, err)
+		return nil, c.reject(ctx, q, err)
 	}
 	c.send(q, s, req)
 	return q, nil

@@ -483,6 +483,34 @@ func TestLayersBetweenTransportsOfOnePlugin(t *testing.T) {
 	}
 }
 
+// The deprecated channel Cancel of a request ends its wait, also that for another attempt.
+func TestCancelEndsTheWait(t *testing.T) {
+	busy := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "60")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}
+	sites := robotstest.Sites{
+		"slow.test": robotstest.Pages(1, "User-agent: *\nCrawl-delay: 60\n"),
+		"busy.test": {"/robots.txt": 404, "*": busy},
+	}
+	for _, host := range []string{"slow.test", "busy.test"} {
+		t.Run(host, func(t *testing.T) {
+			inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+				_, client := newRobots(t, web, collyrobots.RetryThrottled(1))
+				cancel := make(chan struct{})
+				req := request(t, "http://"+host+"/0")
+				req.Cancel = cancel
+				began := time.Now()
+				time.AfterFunc(5*time.Second, func() { close(cancel) })
+				_, err := client.Do(req)
+				if took := time.Since(began); !errors.Is(err, context.Canceled) || took != 5*time.Second {
+					t.Errorf("got error %v after %v, want a cancelled request after 5s", err, took)
+				}
+			})
+		})
+	}
+}
+
 // A program makes every client polite by replacing http.DefaultTransport, also with two plugins. A
 // collector without a transport of its own, and the robots.txt of a Turn, go the same way.
 func TestTheDefaultTransport(t *testing.T) {

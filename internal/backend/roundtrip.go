@@ -160,9 +160,37 @@ func drain(resp *http.Response) {
 	resp.Body.Close()
 }
 
+// WaitContext returns the context for a wait of req. It ends with the context of req, and when the
+// deprecated channel Cancel of req is closed. The caller must call stop after the wait.
+func WaitContext(req *http.Request) (ctx context.Context, stop func()) {
+	if req.Cancel == nil {
+		return req.Context(), func() {}
+	}
+	canceled := req.Cancel
+	ctx, cancel := context.WithCancel(req.Context())
+	go func() {
+		select {
+		case <-canceled:
+			if !isPast(ctx) { // http.Client closes the channel when its Timeout is over
+				cancel()
+			}
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// isPast reports whether the deadline of ctx has passed, so that ctx ends by itself.
+func isPast(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && !time.Now().Before(deadline)
+}
+
 // repeated waits until req may be sent once more, and returns it with a new body.
 func repeated(req *http.Request, trip Trip) (*http.Request, error) {
-	err := trip.Again(req.Context())
+	ctx, stop := WaitContext(req)
+	defer stop()
+	err := trip.Again(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -16,9 +16,9 @@ import (
 //	client := &http.Client{Transport: robots.Transport(nil)}
 //
 // RoundTrip waits until the request may start, and then sends it. If the request must not be sent,
-// the error is a *DisallowedError, a *PrivateNetworkError, a *ShardError, a *PaceError,
-// ErrRedirectWait or ErrClosed. http.Client wraps it in a *url.Error, so use errors.As and
-// errors.Is. Each redirect is a request of its own, and is judged and paced like the first one.
+// the error is a *DisallowedError, a *PrivateNetworkError, a *ShardError, a *PaceError or
+// ErrClosed. http.Client wraps it in a *url.Error, so use errors.As and errors.Is. Each redirect is
+// a request of its own, and is judged and paced like the first one.
 //
 // The wait ends with the context of the request, or its deprecated channel Cancel. The Timeout of an http.Client includes the wait,
 // also that for robots.txt, so leave it 0 if hosts have long delays, and limit each request by its

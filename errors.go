@@ -32,9 +32,9 @@ var (
 	// ErrClosed is the error of requests and calls after Close.
 	ErrClosed = errors.New("collyrobots: the plugin is closed")
 
-	// ErrRedirectWait reports that a redirect was not followed because it would have waited more
-	// than a minute for its host.
-	ErrRedirectWait = errors.New("collyrobots: the redirect would wait more than a minute for its host")
+	// ErrRedirectWait reports that a redirect of a collector was not followed because it would have
+	// waited for its host longer than two delays of the host and a minute.
+	ErrRedirectWait = errors.New("collyrobots: the redirect would wait too long for its host")
 
 	// ErrLeaseEnded reports that a request under SharedPace failed because its response was not
 	// finished at the Deadline of its Lease. errors.Is(err, context.DeadlineExceeded) holds.

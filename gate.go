@@ -3,6 +3,7 @@ package collyrobots
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"net/url"
 	"time"
@@ -65,9 +66,12 @@ type gate struct {
 	sitemaps *sitemaps // nil if they are not followed
 }
 
-// redirectPatience is the longest time that a redirect waits for its host, because it holds a slot
-// of a LimitRule while it waits.
-const redirectPatience = time.Minute
+// redirectPatience returns how long a redirect of a collector may wait for a host with this delay.
+// The limit is there because the redirect holds a slot of a LimitRule while it waits. The host may
+// have to get a request for robots.txt first.
+func redirectPatience(delay time.Duration) time.Duration {
+	return time.Minute + 2*min(delay, math.MaxInt64/4)
+}
 
 // check decides whether q may be sent, by the robots.txt in force now, which it fetches if
 // necessary. It returns nil if q may be sent. Otherwise the error says why not: a *DisallowedError,
@@ -111,8 +115,11 @@ func (g *gate) check(ctx context.Context, q *request) error {
 	if err != nil {
 		return q.denied(err)
 	}
-	if q.redirect && q.host.BusyFor(time.Now(), redirectPatience) {
-		return ErrRedirectWait
+	if q.redirect && q.entry != nil {
+		now := time.Now()
+		if q.host.BusyFor(now, redirectPatience(q.host.Delay(now))) {
+			return ErrRedirectWait
+		}
 	}
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 // window may span midnight: CrawlHours("22:00", "06:00", loc) starts requests from ten in the
 // evening until six in the morning. Without CrawlHours, requests start at any time.
 //
-//   - At other times, pages and sitemaps wait, and only robots.txt is requested. A redirect that
-//     would have to wait for more than a minute fails with [ErrRedirectWait]. A request that is in
+//   - At other times, pages and sitemaps wait, and only robots.txt is requested. A redirect of a
+//     collector that would have to wait long fails with [ErrRedirectWait]. A request that is in
 //     flight when the window ends is not interrupted.
 //   - CrawlHours also applies if robots.txt is ignored. If a Visit-time is honored as well,
 //     requests start only when both allow it.

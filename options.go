@@ -457,8 +457,8 @@ func HonorCrawlDelay() Option {
 //     15:00 UTC. Without a window, it holds for the whole day. The longest delay of Request-rate,
 //     Crawl-delay and MinDelay applies. MaxDelay limits it, and SkipAbove does not compare it.
 //   - "Visit-time: 2200-0559" lets requests start only between 22:00 and 6:00 UTC. At other times
-//     pages wait, and only robots.txt is requested. A redirect that would have to wait for more
-//     than a minute fails with [ErrRedirectWait].
+//     pages wait, and only robots.txt is requested. A redirect of a collector that would have to
+//     wait long fails with [ErrRedirectWait].
 func HonorRequestRate() Option {
 	return hostOption("HonorRequestRate", func(s *hostSettings) { s.honorRate = true })
 }

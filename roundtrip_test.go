@@ -77,19 +77,13 @@ func TestAClientIsPolite(t *testing.T) {
 // The error of a request that is not sent has its type, inside the *url.Error of http.Client.
 func TestTheErrorsOfAClient(t *testing.T) {
 	private := robotstest.Redirect("http://10.0.0.1/")
-	busy := func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Retry-After", "3600")
-		w.WriteHeader(http.StatusServiceUnavailable)
-	}
 	sites := robotstest.Sites{
 		"a.test": {
 			"/robots.txt": "User-agent: *\nDisallow: /closed\n",
 			"/closed":     robotstest.Page(),
 			"/moved":      robotstest.Redirect("/closed"),
 			"/private":    private,
-			"/busy":       robotstest.Redirect("http://b.test/2"),
 		},
-		"b.test":   {"/robots.txt": 404, "*": busy},
 		"10.0.0.1": robotstest.Pages(1, ""),
 	}
 	isA := func(target any) func(error) bool { return func(err error) bool { return errors.As(err, target) } }
@@ -102,11 +96,6 @@ func TestTheErrorsOfAClient(t *testing.T) {
 		"denied":                          {url: "http://a.test/closed", want: isA(new(*collyrobots.DisallowedError))},
 		"redirect to a denied":            {url: "http://a.test/moved", want: isA(new(*collyrobots.DisallowedError))},
 		"redirect into a private network": {url: "http://a.test/private", want: isA(new(*collyrobots.PrivateNetworkError))},
-		"redirect to a busy host": {
-			url:    "http://a.test/busy",
-			before: func(_ *collyrobots.Plugin, client *http.Client) { get(client, "http://b.test/1") },
-			want:   func(err error) bool { return errors.Is(err, collyrobots.ErrRedirectWait) },
-		},
 		"another shard": {
 			url:     "http://a.test/",
 			options: []collyrobots.Option{otherShard("http://a.test/")},
@@ -499,6 +488,7 @@ func TestCancelEndsTheWait(t *testing.T) {
 				_, client := newRobots(t, web, collyrobots.RetryThrottled(1))
 				cancel := make(chan struct{})
 				req := request(t, "http://"+host+"/0")
+				//lint:ignore SA1019 old programs use it
 				req.Cancel = cancel
 				began := time.Now()
 				time.AfterFunc(5*time.Second, func() { close(cancel) })

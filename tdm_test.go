@@ -376,7 +376,8 @@ func TestTDMRedirectPatience(t *testing.T) {
 		want  string
 	}{
 		{29, "0s /robots.txt, 29s " + tdmURI + ", 58s /x"},
-		{40, "0s /robots.txt, 40s " + tdmURI},
+		{40, "0s /robots.txt, 40s " + tdmURI + ", 1m20s /x"},
+		{70, "0s /robots.txt"},
 	} {
 		inBubble(t, robotstest.Sites{
 			"a.test": {"/robots.txt": 404, "/1": http.RedirectHandler("http://b.test/x", http.StatusFound)},
@@ -384,7 +385,7 @@ func TestTDMRedirectPatience(t *testing.T) {
 		}, func(t *testing.T, web *robotstest.Web) {
 			c := start(t, web, nil, training()...)
 			err := c.Visit("http://a.test/1")
-			if failed := errors.Is(err, collyrobots.ErrRedirectWait); failed != (tc.delay == 40) {
+			if failed := errors.Is(err, collyrobots.ErrRedirectWait); failed != (tc.delay == 70) {
 				t.Errorf("delay %d: got error %v", tc.delay, err)
 			}
 			wantSchedule(t, web, "b.test", tc.want)

@@ -279,15 +279,16 @@ func TestEventsOfDenials(t *testing.T) {
 		"a.test": {
 			"/robots.txt": "User-agent: *\nDisallow: /closed\nSitemap: /map.xml\nSitemap: http://10.0.0.1/map.xml\n",
 			"/":           robotstest.Page(), "/moved": robotstest.Redirect("/closed/2"), "/out": robotstest.Redirect("http://10.0.0.1/"),
-			"/slow":    robotstest.Redirect("http://slow.test/"),
+			"/shut":    robotstest.Redirect("http://shut.test/"),
 			"/map.xml": robotstest.Sitemap("http://a.test/closed/3"),
 		},
-		"slow.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 100\n", "/": robotstest.Page()},
+		"shut.test": {"/robots.txt": 404, "/": robotstest.Page()},
 	}
 	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
 		h := hear(collyrobots.EventDenied)
-		c := start(t, web, nil, h.on(), collyrobots.FollowSitemaps(collyrobots.Feed{}))
-		for _, page := range []string{"closed/1", "moved", "out", "slow"} {
+		shut := collyrobots.ForHosts("shut.test", collyrobots.CrawlHours("22:00", "23:00", time.UTC))
+		c := start(t, web, nil, h.on(), collyrobots.FollowSitemaps(collyrobots.Feed{}), shut)
+		for _, page := range []string{"closed/1", "moved", "out", "shut"} {
 			c.Visit("http://a.test/" + page)
 		}
 		c.Visit("http://dead.test/")
@@ -299,7 +300,7 @@ func TestEventsOfDenials(t *testing.T) {
 0s denied 10.0.0.1/map.xml (collyrobots: a.test leads to http://10.0.0.1/map.xml, a private address (10.0.0.1); use AllowPrivateNetworks to allow it)
 0s denied a.test/closed/2 rule line 2
 0s denied 10.0.0.1/ (collyrobots: a.test leads to http://10.0.0.1/, a private address (10.0.0.1); use AllowPrivateNetworks to allow it)
-0s denied slow.test/ (collyrobots: the redirect would wait more than a minute for its host)
+0s denied shut.test/ (collyrobots: the redirect would wait too long for its host)
 0s denied dead.test/ unreachable line 0
 `
 		lines := strings.Split(strings.TrimSpace(want), "\n")

@@ -229,30 +229,73 @@ func TestTimeoutDoesNotIncludeWait(t *testing.T) {
 	}
 }
 
-// TestRedirectThatWouldWaitTooLong checks that a redirect that would wait longer than a minute
-// fails with ErrRedirectWait, because it holds a slot of a LimitRule, and that the host keeps its
-// delay.
-func TestRedirectThatWouldWaitTooLong(t *testing.T) {
+// TestRedirectOfSlowHost checks that a redirect within a host, or to one that was visited before,
+// waits for a delay of any length, and that the host keeps its delay.
+func TestRedirectOfSlowHost(t *testing.T) { forEachClient(t, testRedirectOfSlowHost) }
+
+func testRedirectOfSlowHost(t *testing.T, start starter) {
 	inBubble(t, robotstest.Sites{
-		"a.test":    {"/robots.txt": "User-agent: *\nCrawl-delay: 300", "/": robotstest.Redirect("/1"), "/1": robotstest.Page(), "/2": robotstest.Page()},
-		"fast.test": robotstest.Pages(5, noDenys),
+		"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 300", "/": robotstest.Redirect("/1"), "/1": robotstest.Page(), "/2": robotstest.Page(), "/3": robotstest.Page()},
+		"b.test": {"/robots.txt": 404, "/": robotstest.Redirect("http://a.test/3")},
 	}, func(t *testing.T, web *robotstest.Web) {
-		c := start(t, web, async).follow()
-		limited(t, c, &colly.LimitRule{DomainGlob: "*"})
+		c := start(t, web, async)
 		c.Visit("http://a.test/")
 		time.Sleep(time.Second)
 		c.Visit("http://a.test/2")
-		time.Sleep(300 * time.Second) // the redirect holds the only slot
-		c.Visit("http://fast.test/")
 		c.Wait()
-		wantSchedule(t, web, "a.test", "0s /robots.txt, 5m0s /, 10m0s /2")
+		c.Visit("http://b.test/")
+		c.Wait()
+		wantSchedule(t, web, "a.test", "0s /robots.txt, 5m0s /, 10m0s /1, 15m0s /2, 20m0s /3")
+		if len(c.errs) > 0 {
+			t.Errorf("got errors %v", c.errs)
+		}
+	})
+}
+
+// TestRedirectThatWouldWaitTooLong checks that a redirect that would wait for the end of a
+// Retry-After fails with ErrRedirectWait, because it holds a slot of a LimitRule.
+func TestRedirectThatWouldWaitTooLong(t *testing.T) {
+	inBubble(t, busyTarget, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async)
+		limited(t, c, &colly.LimitRule{DomainGlob: "*"})
+		for _, page := range []string{"http://busy.test/1", "http://a.test/", "http://fast.test/"} {
+			c.Visit(page)
+			time.Sleep(time.Second)
+		}
+		c.Wait()
+		wantSchedule(t, web, "busy.test", "0s /robots.txt, 0s /1")
 		if err := c.denied["http://a.test/"]; !errors.Is(err, collyrobots.ErrRedirectWait) || !errors.Is(c.errs["http://a.test/"], collyrobots.ErrRedirectWait) {
 			t.Errorf("OnDenied got %v, OnError got %v; want ErrRedirectWait", err, c.errs)
 		}
-		fast := web.Log("fast.test")
-		if last := fast[len(fast)-1].Elapsed; len(fast) != 7 || last > 6*time.Minute {
-			t.Errorf("fast.test got %d requests, the last after %v; want 7 within 6m", len(fast), last)
+		wantSchedule(t, web, "fast.test", "2s /robots.txt, 2s /")
+	})
+}
+
+// busyTarget are sites where a page redirects to a host that asks for a pause of five minutes.
+var busyTarget = robotstest.Sites{
+	"a.test":    {"/robots.txt": 404, "/": robotstest.Redirect("http://busy.test/2")},
+	"fast.test": {"/robots.txt": 404, "/": robotstest.Page()},
+	"busy.test": {"/robots.txt": 404, "/2": robotstest.Page(), "/1": func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "300")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}},
+}
+
+// TestRedirectOfClientWaits checks that a redirect of a client waits as long as its context allows,
+// because it holds no slot.
+func TestRedirectOfClientWaits(t *testing.T) {
+	inBubble(t, busyTarget, func(t *testing.T, web *robotstest.Web) {
+		_, client := newRobots(t, web)
+		get(client, "http://busy.test/1")
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer cancel()
+		_, err := client.Do(request(t, "http://a.test/").WithContext(ctx))
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got error %v, want that of the context", err)
 		}
+		_, err = get(client, "http://a.test/")
+		must(t, err)
+		wantSchedule(t, web, "busy.test", "0s /robots.txt, 0s /1, 5m0s /2")
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/gocolly/colly/v2"
 
@@ -103,13 +104,12 @@ func (ctl *controller) sameName(q *request, sent target) bool {
 	return err == nil && now.name == judged.name
 }
 
-// admit judges a request as it is on the wire, and waits for its turn. A redirect fails with
-// ErrRedirectWait if the wait is too long. A request of a clone waits as long as a page does.
+// admit judges a request as it is on the wire, and waits for its turn. A redirect of a collector
+// fails with ErrRedirectWait if the wait is too long. A request of a clone waits as long as a page
+// does, and a redirect of a client, which holds no slot, as long as its context allows.
 func (ctl *controller) admit(ctx context.Context, q *request) error {
-	if q.redirect {
-		patient, cancel := context.WithTimeoutCause(ctx, redirectPatience, ErrRedirectWait)
-		defer cancel()
-		ctx = patient
+	if q.redirect && q.entry != nil {
+		return ctl.admitRedirect(ctx, q)
 	}
 	err := ctl.checkWithoutHook(ctx, q)
 	if err != nil {
@@ -117,6 +117,30 @@ func (ctl *controller) admit(ctx context.Context, q *request) error {
 	}
 	q.recall(ctx)
 	return ctl.start(ctx, q, true)
+}
+
+// admitRedirect is admit for a redirect of a collector. The delay of its host may become known only
+// when it is judged.
+func (ctl *controller) admitRedirect(ctx context.Context, q *request) error {
+	delay := ctl.limiter.hosts.Delay(time.Now(), hostOf(q.target.url))
+	err := atMost(ctx, redirectPatience(delay), func(ctx context.Context) error {
+		return ctl.checkWithoutHook(ctx, q)
+	})
+	if err != nil {
+		return err
+	}
+	q.recall(ctx)
+	delay = q.host.Delay(time.Now())
+	return atMost(ctx, redirectPatience(delay), func(ctx context.Context) error {
+		return ctl.start(ctx, q, true)
+	})
+}
+
+// atMost calls wait with a context that ends with ErrRedirectWait after d.
+func atMost(ctx context.Context, d time.Duration, wait func(context.Context) error) error {
+	patient, cancel := context.WithTimeoutCause(ctx, d, ErrRedirectWait)
+	defer cancel()
+	return wait(patient)
 }
 
 // checkWithoutHook checks q, and logs a denial of a dry run, because no hook does so.

@@ -163,10 +163,11 @@ func drain(resp *http.Response) {
 // WaitContext returns the context for a wait of req. It ends with the context of req, and when the
 // deprecated channel Cancel of req is closed. The caller must call stop after the wait.
 func WaitContext(req *http.Request) (ctx context.Context, stop func()) {
-	if req.Cancel == nil {
+	//lint:ignore SA1019 old programs use it
+	canceled := req.Cancel
+	if canceled == nil {
 		return req.Context(), func() {}
 	}
-	canceled := req.Cancel
 	ctx, cancel := context.WithCancel(req.Context())
 	go func() {
 		select {

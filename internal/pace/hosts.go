@@ -152,6 +152,16 @@ func (h *Hosts) At(now time.Time, name string) *Host {
 	return host
 }
 
+// Delay returns the delay in force at now for a host, or 0 if the registry does not have the host.
+func (h *Hosts) Delay(now time.Time, name string) time.Duration {
+	s := &h.shards[maphash.String(h.seed, name)%uint64(len(h.shards))]
+	host := s.find(h.instant(now), name)
+	if host == nil {
+		return 0
+	}
+	return host.Delay(now)
+}
+
 // host returns a new host.
 func (h *Hosts) host(name string) *Host {
 	host := &Host{hosts: h, name: name, limiter: limiter{rules: h.rules(name)}}

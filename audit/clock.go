@@ -11,12 +11,20 @@ import (
 const clockTolerance = time.Second
 
 // A logClock compares the clock of a log with the clocks of the servers. Servers may be wrong, so
-// only changes of the differences count, and only if two hosts agree, or if there is only one.
+// only changes of the differences count, and only if two hosts agree, or if there is only one. A
+// change is a jump, or the sum of small changes since the first response of a host.
 type logClock struct {
 	id    string // Notice.Clock
-	hosts map[string]difference
+	hosts map[string]serverClock
 	jump  time.Duration // that one host has shown; 0 if none has
 	by    string        // this host
+}
+
+// A serverClock is the difference of the clock of a server, at first and now.
+type serverClock struct {
+	since time.Time // when first was found
+	first difference
+	last  difference
 }
 
 // A difference is the interval of the difference between the clock of a server and that of the log.
@@ -25,12 +33,15 @@ type difference struct{ low, high time.Duration }
 const (
 	// serverTolerance is how much a server's clock may change before that counts as a jump.
 	serverTolerance = 5 * time.Second
+	// driftLimit is how much faster a clock may run than another one: one part in driftLimit. The
+	// clocks of computers keep 1 in 10,000, and NTP changes their rate by at most 1 in 2,000.
+	driftLimit = 1000
 	// maxClocks bounds the number of hosts in a logClock.
 	maxClocks = 10_000
 )
 
 // compare compares the Date header of a response with the clock. It returns by how much the clock
-// has jumped, or 0.
+// has jumped or drifted, or 0.
 func (c *logClock) compare(e *collyrobots.Event) (jump time.Duration) {
 	if e.Date.IsZero() {
 		return 0
@@ -39,17 +50,18 @@ func (c *logClock) compare(e *collyrobots.Event) (jump time.Duration) {
 	before, known := c.hosts[e.Host]
 	if !known {
 		if c.hosts == nil {
-			c.hosts = make(map[string]difference)
+			c.hosts = make(map[string]serverClock)
 		}
 		if len(c.hosts) < maxClocks {
-			c.hosts[e.Host] = now
+			c.hosts[e.Host] = serverClock{since: e.Time, first: now, last: now}
 		}
 		return 0
 	}
-	jump = before.to(now)
+	jump = before.to(now, e.Time)
 	switch {
 	case jump == 0:
-		c.hosts[e.Host] = before.and(now)
+		before.last = before.last.and(now)
+		c.hosts[e.Host] = before
 		return 0
 	case len(c.hosts) > 1 && (c.by == "" || c.by == e.Host || abs(jump-c.jump) > serverTolerance):
 		c.jump = jump
@@ -58,8 +70,18 @@ func (c *logClock) compare(e *collyrobots.Event) (jump time.Duration) {
 	}
 	clear(c.hosts)
 	c.by = ""
-	c.hosts[e.Host] = now
+	c.hosts[e.Host] = serverClock{since: e.Time, first: now, last: now}
 	return jump
+}
+
+// to returns by how much the clock has moved to the difference now, which was found at a time. It is
+// 0 if the clock has neither jumped nor drifted too far.
+func (s serverClock) to(now difference, at time.Time) time.Duration {
+	jump := s.last.to(now, serverTolerance)
+	if jump != 0 {
+		return jump
+	}
+	return s.first.to(now, serverTolerance+abs(at.Sub(s.since))/driftLimit)
 }
 
 // differenceOf returns the difference that the Date of a response shows. The server has written the
@@ -75,7 +97,7 @@ func (c *logClock) age(e *collyrobots.Event) time.Duration {
 	if !known || e.Date.IsZero() {
 		return 0
 	}
-	return before.low - differenceOf(e).high
+	return before.last.low - differenceOf(e).high
 }
 
 // uncertainty returns by how much a gap that begins on the clock c and ends on the clock o may be
@@ -89,15 +111,15 @@ func (c *logClock) uncertainty(o *logClock, host string) (most time.Duration, kn
 	if !known || !alsoKnown {
 		return 0, false
 	}
-	return other.high - one.low, true
+	return other.last.high - one.last.low, true
 }
 
-// to returns how far the interval has moved, or 0 if that is less than the tolerance.
-func (d difference) to(o difference) time.Duration {
+// to returns how far the interval has moved, or 0 if that is less than a tolerance.
+func (d difference) to(o difference, tolerance time.Duration) time.Duration {
 	switch {
-	case o.low > d.high+serverTolerance:
+	case o.low > d.high+tolerance:
 		return o.low - d.high
-	case o.high < d.low-serverTolerance:
+	case o.high < d.low-tolerance:
 		return o.high - d.low
 	}
 	return 0

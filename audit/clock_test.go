@@ -28,6 +28,10 @@ func TestVerifyClocks(t *testing.T) {
 		{"the clock of the log is set forward", 5, func(n int) time.Duration { return time.Duration(n/30) * time.Minute }, noServer, 1},
 		{"the clock of the log is set twice", 5, func(n int) time.Duration { return time.Duration(n/20) * time.Minute }, noServer, 2},
 		{"there is one host", 1, func(n int) time.Duration { return time.Duration(n/30) * time.Minute }, noServer, 1},
+		{"the clock of the log runs too fast", 5, func(n int) time.Duration { return time.Duration(n) * 400 * time.Millisecond }, noServer, 2},
+		{"the clock of the log runs too fast, and there is one host", 1, func(n int) time.Duration { return time.Duration(n) * 2 * time.Second }, noServer, 14},
+		{"the clock of the log runs too slowly", 5, func(n int) time.Duration { return time.Duration(n) * -400 * time.Millisecond }, noServer, 2},
+		{"a server's clock runs too fast", 5, never, func(host, n int) time.Duration { return time.Duration(host/4*n) * time.Second }, 0},
 		{"the clock drifts", 5, func(n int) time.Duration { return time.Duration(n) * 50 * time.Millisecond }, noServer, 0},
 	} {
 		var all []collyrobots.Event

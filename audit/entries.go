@@ -168,8 +168,8 @@ func checkProof(proof []byte, key string) (e IndexedEntry, err error) {
 // Erase removes the texts of entries from the log in a folder, for example because the law demands
 // that. The log must not be open. The hashes of the entries stay in the tree, so the other entries
 // are still proved, and the random salt keeps the erased text from being found by trial. Verify
-// counts erased entries, and reports what it cannot check without them. Copies of the log, and
-// robots.txt files, are not erased.
+// counts erased entries, and its report is then not OK, because they may have been those of faults.
+// Copies of the log, and robots.txt files, are not erased.
 func Erase(dir string, indexes ...uint64) error {
 	err := erase(dir, indexes)
 	if err != nil {

@@ -2,11 +2,14 @@ package audit_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit"
 )
 
@@ -86,7 +89,7 @@ func TestErase(t *testing.T) {
 		}
 		for range 2 {
 			r, faults := verify(t, dir)
-			if !r.OK() || r.Logs[0].Erased != 1 {
+			if r.OK() || len(faults) > 0 || r.Logs[0].Erased != 1 {
 				t.Errorf("%+v, %q", r.Logs[0], faults)
 			}
 			for e := range audit.Entries(dir) {
@@ -100,6 +103,75 @@ func TestErase(t *testing.T) {
 		}
 		if _, err := audit.CheckProof(must(audit.Prove(dir, erased)), read(t, dir, "key.pub")); err == nil {
 			t.Error("the proof of an erased entry has an entry")
+		}
+	}
+}
+
+// TestEraseHidesNothing erases the entries of the faults of a log. Verify says of each check that needs
+// these entries that it could not be made.
+func TestEraseHidesNothing(t *testing.T) {
+	dir := t.TempDir()
+	varied(t, dir, collyrobots.DryRun())
+	r, faults := verify(t, dir)
+	if r.OK() {
+		t.Fatal("a dry run has no faults")
+	}
+	for range 10 { // the entries after those of the faults may have faults then
+		for _, f := range r.Findings {
+			err := audit.Erase(dir, f.Entry)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, faults = verify(t, dir)
+	}
+	if r.OK() || len(faults) > 0 {
+		t.Errorf("OK is %t, faults %q", r.OK(), faults)
+	}
+	var text strings.Builder
+	err := r.WriteText(&text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range r.Checks {
+		result := "not checkable"
+		erased := int(r.Logs[0].Erased)
+		if c.Check == audit.CheckTree {
+			result = "ok"
+			erased = 0
+		}
+		if c.Faults > 0 || c.Erased != erased || c.Unchecked < erased || !strings.Contains(text.String(), fmt.Sprintf("\n%-9s %-13s ", c.Check, result)) {
+			t.Errorf("%+v of a log with %d erased entries, and the report is\n%s", c, erased, &text)
+		}
+	}
+	s, err := audit.Site("shop.test", dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := s.Sentences(); s.OK || s.Erased == 0 || !strings.HasPrefix(last[len(last)-1], "The verification of the log found no faults, but ") {
+		t.Errorf("OK is %t, %d entries are erased, and the report is\n%s", s.OK, s.Erased, strings.Join(last, "\n"))
+	}
+}
+
+// TestErasePage erases the entries of a page. The others have no faults.
+func TestErasePage(t *testing.T) {
+	for _, kinds := range [][]collyrobots.EventKind{
+		{collyrobots.EventStarted, collyrobots.EventAnswered}, {collyrobots.EventStarted}, {collyrobots.EventAnswered},
+	} {
+		dir := t.TempDir()
+		forge(t, dir, events(t)...)
+		for e := range audit.Entries(dir) {
+			if e.Event == nil || e.Event.URL != "http://shop.test/2" || !slices.Contains(kinds, e.Event.Kind) {
+				continue
+			}
+			err := audit.Erase(dir, e.Index)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		r, faults := verify(t, dir)
+		if r.OK() || len(faults) > 0 || int(r.Logs[0].Erased) != len(kinds) {
+			t.Errorf("%v: OK is %t, %d entries are erased, faults %q", kinds, r.OK(), r.Logs[0].Erased, faults)
 		}
 	}
 }

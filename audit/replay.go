@@ -242,7 +242,9 @@ func (p *replay) answered(s *stream, e *collyrobots.Event) {
 	x := p.exchange(e)
 	switch s.open[x] {
 	case 0:
-		p.report.add(s.finding(CheckComplete, "the request has ended but not started"))
+		if s.log.Erased == 0 { // otherwise its start may be erased
+			p.report.add(s.finding(CheckComplete, "the request has ended but not started"))
+		}
 	case 1:
 		delete(s.open, x)
 	default:
@@ -288,7 +290,7 @@ func (p *replay) gap(s *stream, e *collyrobots.Event) {
 		p.except(s, e.Host, "MaxDelay", fmt.Sprintf("the crawl delay of %v was capped at %v", d.CrawlDelay, e.Delay))
 	}
 	if before.log == s && e.Gap > 0 {
-		if wasSet(gap, e) {
+		if s.wasSet(gap, e) {
 			p.report.add(s.finding(CheckComplete, "%s: the log shows %v since the last request to the host, and %v have passed", gapFault(gap), gap, e.Gap))
 			gap = e.Gap
 		}
@@ -318,9 +320,10 @@ func (last lastStart) overtook(now lastStart, e *collyrobots.Event, gap time.Dur
 
 // wasSet reports whether the gap between two times and the monotonic clock of the process disagree.
 // When a host joins a group, the Gap may count from its own last request, so only a time that went
-// back says something about a group.
-func wasSet(gap time.Duration, e *collyrobots.Event) bool {
-	return gap < -clockTolerance || e.Group == "" && gap > e.Gap+clockTolerance
+// back says something about a group. If entries were erased, a longer gap may have had requests.
+func (s *stream) wasSet(gap time.Duration, e *collyrobots.Event) bool {
+	forward := e.Group == "" && s.log.Erased == 0 && gap > e.Gap+clockTolerance
+	return gap < -clockTolerance || forward
 }
 
 // rate compares the delay in force with the Request-rate of the robots.txt, if the dialect has that.

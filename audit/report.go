@@ -109,7 +109,8 @@ var checks = []struct {
 type CheckReport struct {
 	Check     Check
 	Checked   int // how many things were checked: requests, gaps, decisions, entries
-	Unchecked int // how many could not be checked, because the log has only hashes or the file is erased
+	Unchecked int // how many could not be checked, because the log has only hashes, or they are erased
+	Erased    int // the erased entries among them; 0 for CheckTree, which needs no texts
 	Faults    int
 }
 
@@ -136,14 +137,37 @@ func shorten(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "..."
 }
 
-// OK reports whether there are no faults.
+// OK reports whether there are no faults and no erased entries. An erased entry may have been that of
+// a fault.
 func (r *Report) OK() bool {
 	for _, c := range r.Checks {
-		if c.Faults > 0 {
+		if c.Faults > 0 || c.Erased > 0 {
 			return false
 		}
 	}
 	return true
+}
+
+// erased counts an erased entry for each check that needs its text.
+func (r *Report) erased() {
+	for i := range r.Checks {
+		c := &r.Checks[i]
+		if c.Check != CheckTree {
+			c.Erased++
+			c.Unchecked++
+		}
+	}
+}
+
+// result returns the result of the check in one or two words.
+func (c CheckReport) result() string {
+	switch {
+	case c.Faults > 0:
+		return fmt.Sprintf("%d faults", c.Faults)
+	case c.Erased > 0:
+		return "not checkable"
+	}
+	return "ok"
 }
 
 // check returns the report of one check.
@@ -204,11 +228,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	b.WriteString("\n")
 	for i, c := range r.Checks {
-		result := "ok"
-		if c.Faults > 0 {
-			result = fmt.Sprintf("%d faults", c.Faults)
-		}
-		fmt.Fprintf(&b, "%-9s %-12s %9d checked %9d not checkable   %s\n", c.Check, result, c.Checked, c.Unchecked, checks[i].text)
+		fmt.Fprintf(&b, "%-9s %-13s %9d checked %9d not checkable   %s\n", c.Check, c.result(), c.Checked, c.Unchecked, checks[i].text)
 	}
 	writeFindings(&b, "Exceptions that options of the operator caused", r.Exceptions)
 	writeFindings(&b, "Faults", r.Findings)
@@ -229,7 +249,7 @@ func (r *Report) writeNotes(b *strings.Builder, l LogReport) {
 		fmt.Fprintf(b, "  %d requests have no end.\n", l.Open)
 	}
 	if l.Erased > 0 {
-		fmt.Fprintf(b, "  %d entries were erased. Their hashes are still in the tree.\n", l.Erased)
+		fmt.Fprintf(b, "  %d entries were erased, so only the tree could be checked completely.\n", l.Erased)
 	}
 	for _, c := range l.Cosignatures {
 		fmt.Fprintf(b, "  %s has cosigned the first %d entries at %s.\n",

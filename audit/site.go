@@ -31,11 +31,12 @@ type SiteReport struct {
 	// There are at most 500. A period without a gap is missing.
 	Gaps []SiteGap
 
-	// Findings and Exceptions are those of Verify about the host. OK says whether the whole log has
-	// no faults.
+	// Findings and Exceptions are those of Verify about the host. OK is Report.OK of the whole log.
 	Findings   []Finding
 	Exceptions []Finding
 	OK         bool
+	Faults     int    // of the whole log
+	Erased     uint64 // the erased entries of the whole log, which may have been about the host
 }
 
 // A SiteFile is a robots.txt of the host that was in force.
@@ -72,7 +73,11 @@ func Site(host string, dirs ...string) (*SiteReport, error) {
 		Statuses: make(map[int]int),
 		Denied:   make(map[collyrobots.Reason]int),
 	}}
-	for _, dir := range dirs {
+	for _, c := range report.Checks {
+		s.Faults += c.Faults
+	}
+	for i, dir := range dirs {
+		s.Erased += report.Logs[i].Erased
 		err := s.read(dir)
 		if err != nil {
 			return nil, err
@@ -223,9 +228,12 @@ func (s *SiteReport) Sentences() (all []string) {
 		add("The crawler did not send %s.", denied)
 	}
 	add("The responses were: %s. They had %d bytes.", s.statuses(), s.Bytes)
-	if s.OK {
+	switch {
+	case s.OK:
 		add("The log was verified without a fault.")
-	} else {
+	case s.Faults == 0:
+		add("The verification of the log found no faults, but %d entries were erased, so it could not check everything.", s.Erased)
+	default:
 		add("The verification of the log found faults. %d of them are about this host.", len(s.Findings))
 	}
 	return all

@@ -285,7 +285,7 @@ func (s *stream) advance() bool {
 			continue
 		case len(item.Item.Entry) == 0:
 			s.log.Erased++
-			s.report.check(CheckComplete).Unchecked++
+			s.report.erased()
 			continue
 		case item.err != nil:
 			s.fault(CheckComplete, item.Index, "the entry cannot be read: "+item.err.Error())

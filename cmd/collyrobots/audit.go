@@ -32,7 +32,7 @@ Works with the logs that package audit has written.
   export  prints the entries as JSON lines or as CSV, or writes them and the robots.txt files as WARC
   erase   removes the texts of entries, but not their hashes
 
-The exit status is 0, or 1 if a log has faults, or 2 if it could not be read.`
+The exit status is 0, or 1 if a log has faults or erased entries, or 2 if it could not be read.`
 
 // auditCommands are the commands below the command audit.
 var auditCommands = map[string]func(flags *flag.FlagSet, args []string, stdout, stderr io.Writer) (status int, err error){

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"golang.org/x/mod/sumdb/tlog"
 )
@@ -75,6 +76,21 @@ func readAtMost(path string, limit int) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %s has %d bytes, want a file of at most %d", ErrDamaged, path, info.Size(), limit)
 	}
 	return os.ReadFile(path)
+}
+
+// partial returns the widths of the partial files of a tile or a bundle.
+func (r Reader) partial(level any, n uint64) (widths []int) {
+	files, err := os.ReadDir(filepath.Join(r.dir, filepath.Dir(tilePath(level, n, 1))))
+	if err != nil {
+		return nil // there are none
+	}
+	for _, f := range files {
+		width, err := strconv.Atoi(f.Name())
+		if err == nil && width > 0 && width < Width {
+			widths = append(widths, width)
+		}
+	}
+	return widths
 }
 
 func (r Reader) has(name string) bool {

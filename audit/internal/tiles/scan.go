@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/mod/sumdb/tlog"
 )
@@ -36,6 +37,7 @@ func (r Reader) Scan(signed tlog.Tree, earlier []tlog.Tree, fault func(index uin
 		if root := s.tree.root(); root != signed.Hash {
 			fault(uint64(signed.N), fmt.Sprintf("the entries have the root %v, and the checkpoint has %v", root, signed.Hash))
 		}
+		s.copies()
 		s.rest(yield)
 	}
 }
@@ -133,6 +135,64 @@ func (s *scan) compare(tile fullTile) {
 			below := tilePath(tile.level-1, tile.n*Width+uint64(i), Width)
 			s.fault(s.tree.size-1, fmt.Sprintf("%s does not have its hash in %s", below, tilePath(tile.level, tile.n, Width)))
 		}
+	}
+}
+
+// copies compares the files with copies of the last hashes and entries: the pending file, from which
+// Open continues, and the partial tiles and bundles of earlier checkpoints, which a reader with such a
+// checkpoint uses.
+func (s *scan) copies() {
+	n := s.tree.size / Width
+	if len(s.tree.edges) == 0 {
+		return
+	}
+	entries, err := s.r.Pending(n)
+	if err == nil { // otherwise rest reports it
+		s.compareEntries(n, entries, pendingPath(n))
+	}
+	for _, width := range s.r.partial(entriesLevel, n) {
+		if width == len(s.tree.edges[0]) {
+			continue // bundle has compared it
+		}
+		entries, err := s.r.bundle(n, width)
+		name := tilePath(entriesLevel, n, width)
+		if err != nil && s.r.has(name) { // otherwise the bundle has become full since then
+			s.fault(s.tree.size-1, err.Error())
+		}
+		s.compareEntries(n, entries, name)
+	}
+	for level, edge := range s.tree.edges {
+		for _, width := range s.r.partial(level, n) {
+			if width == len(edge) {
+				continue // bundle or edges has compared it
+			}
+			s.compareHashes(level, n, width, edge)
+		}
+		n /= Width
+	}
+}
+
+// compareEntries compares the entries in a file, which are the first ones of the last bundle, with
+// their hashes. Erased entries have none.
+func (s *scan) compareEntries(n uint64, entries [][]byte, name string) {
+	hashes := s.tree.edges[0]
+	for i, entry := range entries[:min(len(entries), len(hashes))] {
+		if len(entry) > 0 && tlog.RecordHash(entry) != hashes[i] {
+			s.fault(n*Width+uint64(i), fmt.Sprintf("the entry in %s does not have its hash in the tree, so it was changed, moved or inserted", name))
+		}
+	}
+}
+
+// compareHashes compares the first hashes of a partial tile with those of the tree.
+func (s *scan) compareHashes(level int, n uint64, width int, edge []tlog.Hash) {
+	name := tilePath(level, n, width)
+	stored, err := s.r.Tile(level, n, width)
+	if err != nil && s.r.has(name) {
+		s.fault(s.tree.size-1, err.Error())
+	}
+	both := min(len(stored), len(edge))
+	if !slices.Equal(stored[:both], edge[:both]) {
+		s.fault(s.tree.size-1, fmt.Sprintf("%s has another hash than the tree", name))
 	}
 }
 

@@ -16,7 +16,7 @@ func scanAll(t *testing.T, dir string) (signed, unsigned int, faults []string) {
 	t.Helper()
 	for item := range NewReader(dir).Scan(signedTree(t, dir), nil, func(_ uint64, text string) { faults = append(faults, text) }) {
 		switch {
-		case item.Entry == nil:
+		case len(item.Entry) == 0: // damaged or erased
 		case !bytes.Equal(item.Entry, entry(item.Index)):
 			t.Errorf("entry %d is %q", item.Index, item.Entry)
 		case item.Signed:
@@ -102,6 +102,67 @@ func TestScanFindsDamage(t *testing.T) {
 		_, _, faults := scanAll(t, dir)
 		if len(faults) == 0 || !strings.Contains(filepath.ToSlash(faults[0]), test.want) {
 			t.Errorf("%s: got %q, want %q", test.name, faults, test.want)
+		}
+	}
+}
+
+// TestScanComparesCopies changes an entry or a hash in a file that is not needed for the checkpoint. The
+// pending file and the partial tiles of earlier checkpoints have copies of the last entries.
+func TestScanComparesCopies(t *testing.T) {
+	forged := func(dir string) error {
+		var records []byte
+		for n := range uint64(28) {
+			text := entry(768 + n)
+			if n == 7 {
+				text = []byte("forged")
+			}
+			records = appendRecord(records, text)
+		}
+		return os.WriteFile(filepath.Join(dir, "pending-3"), records, 0o600)
+	}
+	for _, test := range []struct {
+		name   string
+		change func(dir string) error
+		want   string // the only fault
+	}{
+		{"nothing", func(string) error { return nil }, ""},
+		{"an entry of the pending file", forged, "the entry in pending-3 does not have its hash in the tree, so it was changed"},
+		{"an entry of an earlier checkpoint", func(dir string) error { return flip(filepath.Join(dir, "tile/entries/003.p/8"), 9) },
+			"the entry in tile/entries/003.p/8 does not have its hash in the tree, so it was changed"},
+		{"a hash of an earlier checkpoint", func(dir string) error { return flip(filepath.Join(dir, "tile/0/003.p/8"), 9) },
+			"tile/0/003.p/8 has another hash than the tree"},
+		{"a hash of level 1 of an earlier checkpoint", func(dir string) error { return flip(filepath.Join(dir, "tile/1/000.p/2"), 9) },
+			"tile/1/000.p/2 has another hash than the tree"},
+		{"an earlier bundle is cut off", func(dir string) error { return os.Truncate(filepath.Join(dir, "tile/entries/003.p/8"), 9) }, "bundle 3"},
+		{"an earlier file is removed", func(dir string) error { return os.Remove(filepath.Join(dir, "tile/entries/003.p/8")) }, ""},
+		{"the pending file is removed", func(dir string) error { return os.Remove(filepath.Join(dir, "pending-3")) }, ""},
+		{"an entry is erased", func(dir string) error { return Erase(dir, 796, 775) }, ""},
+		{"another file", func(dir string) error { return os.WriteFile(filepath.Join(dir, "tile/0/003.p/x"), nil, 0o600) }, ""},
+	} {
+		dir := t.TempDir()
+		w := open(t, dir)
+		for _, count := range []int{700, 76, 20} {
+			add(t, w, count)
+			err := w.Checkpoint(plain)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := w.Close()
+		if err == nil {
+			err = test.change(dir)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _, faults := scanAll(t, dir)
+		found := len(faults) == 1 && test.want != "" && strings.Contains(filepath.ToSlash(faults[0]), test.want)
+		if !found && (test.want != "" || len(faults) > 0) {
+			t.Errorf("%s: got %q, want %q", test.name, faults, test.want)
+		}
+		_, err = Open(dir, signedTree(t, dir))
+		if err != nil && len(faults) == 0 {
+			t.Errorf("%s: Open finds %v, and Scan finds nothing", test.name, err)
 		}
 	}
 }

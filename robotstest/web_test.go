@@ -178,6 +178,21 @@ func TestCertificates(t *testing.T) {
 	})
 }
 
+// TestBubbleAfter2020 makes a web in a bubble whose clock has reached the present.
+func TestBubbleAfter2020(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(time.Until(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)))
+		web := robotstest.New(t, robotstest.Sites{"a.test": {"/": "hello"}})
+		transport := web.Transport()
+		get(transport, "http://a.test/")
+		time.Sleep(time.Hour)
+		get(transport, "https://a.test/")
+		if got, want := web.Log("a.test").Schedule(), []string{"0s /", "1h0m0s /"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
 func TestLogInBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Hour)

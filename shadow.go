@@ -2,13 +2,11 @@ package collyrobots
 
 import (
 	"context"
-	"errors"
 	"net/url"
 	"slices"
 	"sync"
 
 	"github.com/collyrobots/collyrobots/dialect"
-	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
 // ShadowStats compares the decisions of another dialect with those of this crawl.
@@ -80,7 +78,7 @@ func (all shadows) compare(ctx context.Context, q *request) {
 		return
 	}
 	u := q.target.url
-	if noResponse := (*policy.NoResponseError)(nil); errors.As(v.policy.Err(), &noResponse) {
+	if isUnanswered(v.policy.Err()) {
 		return // each shadow would fetch robots.txt again
 	}
 	for i, cache := range v.reader.shadows {

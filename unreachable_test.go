@@ -315,6 +315,63 @@ func TestProxyAuthRequired(t *testing.T) {
 	}
 }
 
+// TestDeadProxyAnswers checks that the failure of a proxy, which answers in place of the site, costs
+// only the pages that are requested through that proxy, whatever the order of the proxies.
+func TestDeadProxyAnswers(t *testing.T) {
+	dead, alive := "http://dead:pw@proxy.test:3128", "http://alive:pw@proxy.test:3128"
+	for _, status := range []int{407, 500, 502, 503} {
+		for name, proxies := range map[string][]string{"dead first": {dead, alive}, "alive first": {alive, dead}} {
+			t.Run(fmt.Sprint(status, " ", name), func(t *testing.T) {
+				a := robotstest.Pages(5, "User-agent: *\nDisallow: /4\n")
+				site := robotstest.Site{"*": func(w http.ResponseWriter, r *http.Request) {
+					user, _, _ := (&http.Request{Header: http.Header{"Authorization": r.Header["Proxy-Authorization"]}}).BasicAuth()
+					if user == "dead" {
+						w.WriteHeader(status)
+						return
+					}
+					fmt.Fprint(w, a[r.URL.Path])
+				}}
+				inBubble(t, robotstest.Sites{"a.test": site, "proxy.test:3128": nil}, func(t *testing.T, web *robotstest.Web) {
+					c := start(t, web, nil)
+					c.impolite = true // Verify takes the answers of the proxy for those of the site
+					rotate, err := proxy.RoundRobinProxySwitcher(proxies...)
+					must(t, err)
+					c.SetProxyFunc(rotate)
+					for i := range 5 {
+						c.Visit(fmt.Sprint("http://a.test/", i))
+					}
+					wantDenied(t, c, "http://a.test/4", collyrobots.ReasonRule, 2)
+					if len(c.denied) != 1 || len(c.pages) != 2 {
+						t.Errorf("pages %v, OnDenied got %v\n%s", c.pages, c.denied, web.Log(""))
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestCollectorWithDeadProxy checks that a second collector gets its pages although the proxy of the
+// first one answers in place of the site.
+func TestCollectorWithDeadProxy(t *testing.T) {
+	site := robotstest.Site{"*": func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Proxy-Authorization") != "" {
+			w.WriteHeader(http.StatusBadGateway)
+		}
+	}}
+	inBubble(t, robotstest.Sites{"a.test": site, "proxy.test:3128": nil}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil)
+		c.impolite = true
+		must(t, c.SetProxy("http://dead:pw@proxy.test:3128"))
+		c.Visit("http://a.test/0")
+		wantDenied(t, c, "http://a.test/0", collyrobots.ReasonUnreachable, 0)
+		direct := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
+		direct.WithTransport(web.Transport())
+		must(t, c.robots.Attach(direct))
+		must(t, direct.Visit("http://a.test/1"))
+		wantURIs(t, web, "a.test", "/robots.txt /robots.txt /robots.txt /1")
+	})
+}
+
 // TestOneResetOfRobotsTxt checks that no page is lost if one connection for robots.txt is reset.
 func TestOneResetOfRobotsTxt(t *testing.T) { forEachClient(t, testOneResetOfRobotsTxt) }
 

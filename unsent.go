@@ -73,8 +73,15 @@ func isLimit(err error) bool {
 // robots.txt is not known and none of its pages can be fetched.
 func isSilence(err error) bool {
 	denied := (*DisallowedError)(nil)
+	return errors.As(err, &denied) && denied.Decision.unread() && isUnanswered(denied.Decision.Err)
+}
+
+// isUnanswered reports whether err, the error of a robots.txt, says that the site has not answered:
+// there was no response, or one that a proxy may have sent.
+func isUnanswered(err error) bool {
 	noResponse := (*policy.NoResponseError)(nil)
-	return errors.As(err, &denied) && denied.Decision.unread() && errors.As(denied.Decision.Err, &noResponse)
+	status := (*policy.StatusError)(nil)
+	return errors.As(err, &noResponse) || errors.As(err, &status) && status.Proxy != ""
 }
 
 // denialOf returns the reason of err, the error of a denied request.

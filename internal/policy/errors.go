@@ -23,9 +23,17 @@ var ErrUnsent = errors.New("request not sent")
 
 // A StatusError means that the response to GET /robots.txt has a status that leaves the content of
 // the file unknown.
-type StatusError struct{ Status int }
+type StatusError struct {
+	Status int
+	// Proxy is the "host:port" of a proxy if the status is 5xx and the response came through that
+	// proxy, which may have sent it in place of the site. Otherwise it is empty.
+	Proxy string
+}
 
 func (e *StatusError) Error() string {
+	if e.Proxy != "" {
+		return fmt.Sprintf("robots.txt answered with status %d through the proxy %s", e.Status, redact.Text(e.Proxy))
+	}
 	return fmt.Sprintf("robots.txt answered with status %d", e.Status)
 }
 

@@ -54,7 +54,7 @@ type failure struct {
 	status      int           // of the last; 0 if it had no response
 	count       int32         // the last ones in a row that were alike
 	class       class         // of the last
-	unanswered  *unanswered   // nil if the last had a response
+	unanswered  *unanswered   // nil if the last had a response of the site
 }
 
 // outcome is the result of one fetch. One of copy, failure and unsent is set.

@@ -106,7 +106,7 @@ func (f *fetcher) follow(robots *url.URL) outcome {
 	f.redirect = nil
 	for redirects := 0; ; redirects++ {
 		o, next := f.request(at, redirects)
-		for o.noResponse() && f.mayTryAgain() {
+		for (o.noResponse() || f.mayAskNextProxy(o)) && f.mayTryAgain() {
 			f.withCredentials = f.withCredentials || f.hasCredentials(robots)
 			o, next = f.request(at, redirects)
 		}
@@ -116,6 +116,12 @@ func (f *fetcher) follow(robots *url.URL) outcome {
 		f.leftHost = f.leftHost || !SameSite(at, next)
 		at = next
 	}
+}
+
+// mayAskNextProxy reports whether o is the answer of a proxy, and the next request may use another
+// one. A proxy that asks the crawler to wait, by Retry-After, gets no second request.
+func (f *fetcher) mayAskNextProxy(o outcome) bool {
+	return o.ofProxy() && o.failure.wait == 0 && !f.route.fixed()
 }
 
 // mayTryAgain reports whether to repeat a request that had no response, and counts the attempt. If
@@ -291,7 +297,7 @@ func (f *fetcher) last(resp *http.Response, redirects int) outcome {
 		drain(resp)
 	}
 	if !class.definite() {
-		return failed(class, &StatusError{resp.StatusCode}).withResponse(resp)
+		return failed(class, f.statusError(class, resp.StatusCode)).withResponse(resp)
 	}
 	s := &goodCopy{
 		class:     class,
@@ -314,6 +320,15 @@ func (f *fetcher) last(resp *http.Response, redirects int) outcome {
 		s.validators = newValidators(resp.Header.Get("ETag"), resp.Header.Get("Last-Modified"))
 	}
 	return outcome{copy: s, body: body}
+}
+
+// statusError returns the error of a response with a failure status.
+func (f *fetcher) statusError(c class, status int) *StatusError {
+	err := &StatusError{Status: status}
+	if c == serverError {
+		err.Proxy = f.route.proxy
+	}
+	return err
 }
 
 // drain reads a short body that has no rules, so that the connection can be used again for the
@@ -369,10 +384,16 @@ func (o outcome) noResponse() bool {
 	return o.failure != nil && errors.As(o.failure.err, &none)
 }
 
+// ofProxy reports whether o is a failure status that came through a proxy.
+func (o outcome) ofProxy() bool {
+	status := (*StatusError)(nil)
+	return o.failure != nil && errors.As(o.failure.err, &status) && status.Proxy != ""
+}
+
 // unanswered reports whether o says nothing about the site, only about the way of the fetch.
 func (o outcome) unanswered() bool {
 	panicked := (*PanicError)(nil)
-	return o.noResponse() || o.failure != nil && errors.As(o.failure.err, &panicked)
+	return o.noResponse() || o.ofProxy() || o.failure != nil && errors.As(o.failure.err, &panicked)
 }
 
 // withResponse adds the status and Retry-After of the response to a failure.

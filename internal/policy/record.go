@@ -45,6 +45,7 @@ type recordFailure struct {
 	Status   int           `json:"status,omitempty"`
 	Wait     time.Duration `json:"wait,omitempty"` // nanoseconds
 	Error    string        `json:"error"`
+	Proxy    string        `json:"proxy,omitempty"` // StatusError.Proxy
 	Answered time.Time     `json:"answered,omitzero"`
 }
 
@@ -82,7 +83,13 @@ func (s *goodCopy) record(body []byte) *recordCopy {
 }
 
 func (x *failure) record() *recordFailure {
+	status := (*StatusError)(nil)
+	proxy := ""
+	if errors.As(x.err, &status) {
+		proxy = status.Proxy
+	}
 	return &recordFailure{
+		Proxy:    proxy,
 		First:    x.first.time().UTC(),
 		Last:     x.last.time().UTC(),
 		Count:    x.count,
@@ -154,8 +161,10 @@ func (r *recordFailure) failure() *failure {
 	var err error = &NoResponseError{errors.New(r.Error)}
 	noAnswer := &unanswered{} // in the way of another process, or of an earlier run
 	if r.Status != 0 {
-		err = &StatusError{r.Status}
-		noAnswer = nil
+		err = &StatusError{Status: r.Status, Proxy: r.Proxy}
+		if r.Proxy == "" {
+			noAnswer = nil
+		}
 	}
 	answered := new(moment)
 	answered.set(instantOf(r.Answered))

@@ -15,7 +15,7 @@ func FuzzRecord(f *testing.F) {
 		{},
 		{copy: &goodCopy{class: ok, status: 200, maxAge: 60, fetched: instantOf(at), validators: &validators{`"a"`, "b"}}, body: []byte("x\ny")},
 		{copy: &goodCopy{class: clientError, status: 404, maxAge: noMaxAge, fetched: instantOf(at)}},
-		{failure: &failure{first: instantOf(at), last: instantOf(at.Add(1)), count: 3, class: serverError, status: 503, wait: 7, err: &StatusError{503}}},
+		{failure: &failure{first: instantOf(at), last: instantOf(at.Add(1)), count: 3, class: serverError, status: 503, wait: 7, err: &StatusError{Status: 503}}},
 	} {
 		raw, err := known.encode()
 		if err != nil {

@@ -23,6 +23,9 @@ func (t *accessTable) statusInFailure(f facts) (s RobotsStatus, expires instant)
 	last := f.failure.last
 	switch t.on[f.failure.class] {
 	case open:
+		if f.failure.nextProxy() {
+			return NoRobots, last
+		}
 		return NoRobots, last.add(max(t.openFor, f.failure.wait))
 	case down:
 		return SiteDown, last.add(t.pause(f.failure))
@@ -121,7 +124,10 @@ func (t *accessTable) lifetime(s *goodCopy) time.Duration {
 
 // pause returns how long to wait before the next fetch. Retry-After can make it longer.
 func (t *accessTable) pause(x *failure) time.Duration {
-	if x.unanswered != nil {
+	switch {
+	case x.nextProxy():
+		return 0
+	case x.unanswered != nil && x.class == noResponse:
 		return x.unanswered.pause
 	}
 	b := t.retry

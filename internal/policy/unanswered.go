@@ -10,6 +10,10 @@ import (
 // request, such as its proxy or time limit, and little about the site. Therefore it counts only for
 // callers with the same Way, and a caller with another Way makes its own fetch. An answer counts
 // for all.
+//
+// A status 5xx through a proxy is as little an answer of the site, because a proxy that fails sends
+// it as well. The dialect interprets it, and it is kept as long as one of the site, but only for its
+// Way. If proxies take turns, it is not kept at all.
 type unanswered struct {
 	way   Way
 	route route         // of its requests
@@ -35,6 +39,11 @@ func (t *accessTable) unanswered(way Way, r route, before *unanswered, used time
 		u.pause = min(max(t.retryUnanswered.first, used, age/5), t.retryUnanswered.most)
 	}
 	return u
+}
+
+// nextProxy reports whether x is the answer of a proxy, and the next request may use another one.
+func (x *failure) nextProxy() bool {
+	return x.unanswered != nil && x.class != noResponse && !x.unanswered.route.fixed()
 }
 
 // A route records the proxies that requests have used.

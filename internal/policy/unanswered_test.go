@@ -251,3 +251,98 @@ func TestCallersOfOneClient(t *testing.T) {
 		})
 	}
 }
+
+// through gets the policy in a way whose requests use these proxies in turn, with an answer for
+// each. A proxy without an answer answers with status 502.
+func (c *crawler) through(t *testing.T, way any, proxies []string, answers map[string]func(*http.Request) (*http.Response, error)) *policy.Policy {
+	t.Helper()
+	last := -1
+	how := policy.Fetch{
+		UserAgent: agent,
+		Way:       policy.Way{Client: way},
+		Do: func(req *http.Request) (*http.Response, error) {
+			c.site.mu.Lock()
+			c.site.requests = append(c.site.requests, req)
+			c.site.mu.Unlock()
+			last++
+			if answer := answers[proxies[last%len(proxies)]]; answer != nil {
+				return answer(req)
+			}
+			return reply(502, "")(req)
+		},
+		Proxy: func() string { return proxies[last%len(proxies)] },
+	}
+	p, err := c.Get(t.Context(), c.page, how)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestProxyAnswersForItself checks that a status 5xx that came through a proxy counts only for its
+// way, and that the next proxy is asked if proxies take turns. Any other answer counts for all.
+func TestProxyAnswersForItself(t *testing.T) {
+	for _, d := range []dialect.Dialect{dialect.RFC9309(), dialect.CocCoc(), dialect.Temoto()} {
+		for _, status := range []int{500, 502, 503, 504} {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCrawler(t, under(d), nil)
+				dead := map[string]func(*http.Request) (*http.Response, error){"dead": reply(status, "")}
+				first := c.through(t, 1, []string{"dead"}, dead)
+				if first.Status() != status || first.RobotsStatus == policy.Rules || c.site.asked() != 2 {
+					t.Errorf("%v, %d: got %v, status %d after %d requests", d, status, first.RobotsStatus, first.Status(), c.site.asked())
+				}
+				if again := c.through(t, 1, []string{"dead"}, dead); again != first || c.site.asked() != 2 {
+					t.Errorf("%v, %d: the same proxy was asked again", d, status)
+				}
+				alive := map[string]func(*http.Request) (*http.Response, error){"alive": reply(200, closed)}
+				if p := c.through(t, 2, []string{"alive"}, alive); allows(p, "/x") || c.site.asked() != 3 {
+					t.Errorf("%v, %d: another proxy: got %v after %d requests", d, status, p.RobotsStatus, c.site.asked())
+				}
+				if p := c.through(t, 1, []string{"dead"}, dead); allows(p, "/x") || c.site.asked() != 3 {
+					t.Errorf("%v, %d: the answer through the other proxy does not count for the first", d, status)
+				}
+			})
+		}
+	}
+}
+
+// TestProxiesThatFailInTurn checks how often robots.txt is requested if proxies take turns.
+func TestProxiesThatFailInTurn(t *testing.T) {
+	alive := map[string]func(*http.Request) (*http.Response, error){
+		"alive": reply(200, closed), "busy": reply(503, "", "Retry-After", "60"), "gone": reply(404, ""), "": reply(503, ""),
+	}
+	for _, tc := range []struct {
+		proxies []string
+		asked   int // requests of one Get
+		status  policy.RobotsStatus
+		life    time.Duration // for this way
+	}{
+		{[]string{"dead", "alive"}, 2, policy.Rules, 24 * time.Hour},
+		{[]string{"dead", "dead2", "alive"}, 3, policy.Rules, 24 * time.Hour},
+		{[]string{"dead", "gone"}, 2, policy.NoRobots, 24 * time.Hour},
+		{[]string{"dead", "dead2", "dead3"}, 3, policy.Unreachable, 0},
+		{[]string{"dead"}, 2, policy.Unreachable, time.Minute},
+		{[]string{"busy"}, 1, policy.Unreachable, 0},
+		{[]string{""}, 1, policy.Unreachable, time.Minute},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCrawler(t, under(dialect.RFC9309()), nil)
+			p := c.through(t, 1, tc.proxies, alive)
+			if p.RobotsStatus != tc.status || c.site.asked() != tc.asked || time.Until(p.Expires()) != tc.life {
+				t.Errorf("%q: got %v for %v after %d requests, want %+v", tc.proxies, p.RobotsStatus, time.Until(p.Expires()), c.site.asked(), tc)
+			}
+		})
+	}
+}
+
+// TestProxyAnswerInStore checks that the answer of a proxy in a store does not count for another
+// process.
+func TestProxyAnswerInStore(t *testing.T) {
+	kept := store.Memory()
+	before := newCrawler(t, with(dialect.RFC9309(), kept), nil)
+	before.through(t, 1, []string{"dead"}, nil)
+	now := newCrawler(t, with(dialect.RFC9309(), kept), nil)
+	if p := now.by(t, 1, reply(200, closed)); p.RobotsStatus != policy.Rules || now.site.asked() != 1 {
+		t.Errorf("got %v after %d requests, want rules after one", p.RobotsStatus, now.site.asked())
+	}
+}

@@ -240,9 +240,9 @@ func TestUsageSources(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"/file":   "allowed robots.txt, disallowed tdmrep.json, reference https://a.test/p",
-		"/header": "disallowed Content-Usage, allowed tdm-reservation, reference ",
-		"/meta":   "allowed robots.txt, allowed meta tdm-reservation, reference ",
-		"/text":   "allowed robots.txt, disallowed tdm-reservation, reference ",
+		"/header": "disallowed Content-Usage, allowed tdm-reservation, reference https://a.test/p",
+		"/meta":   "allowed robots.txt, allowed meta tdm-reservation, reference https://a.test/p",
+		"/text":   "allowed robots.txt, disallowed tdm-reservation, reference https://a.test/p",
 		"/pay":    "allowed robots.txt, disallowed tdmrep.json, reference https://a.test/p",
 	} {
 		if s := describe(got[path]); s != want {

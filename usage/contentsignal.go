@@ -37,11 +37,15 @@ var contentSignalLabels = map[string]Purpose{
 // A value is a list of key=value pairs, separated by commas, such as "search=yes, ai-train=no". The
 // values are yes and no. A key that is absent says nothing, and neither does any other key or
 // value. The texts do not say what repeated keys and upper case mean: the more restrictive of two
-// values counts, and upper case equals lower case.
+// values counts, and upper case equals lower case. Only the pairs in the first 8 KiB are read.
 func ContentSignal(values []string, from Source) (Preferences, Use) {
 	var p Preferences
 	use := UseUnknown
-	for pair := range strings.SplitSeq(strings.Join(values, ","), ",") {
+	list, cut := combine(values)
+	if cut {
+		list = list[:max(0, strings.LastIndexByte(list, ','))]
+	}
+	for pair := range strings.SplitSeq(list, ",") {
 		key, value, _ := strings.Cut(pair, "=")
 		key = clean(key)
 		value = clean(value)

@@ -18,13 +18,18 @@ var contentUsageLabels = map[string]Purpose{
 // The values are a Dictionary of RFC 9651. The keys are case-sensitive, and the values are the
 // Tokens y and n. Any other value, an unknown key and a parameter are ignored. The last of several
 // members with the same key counts. If the Dictionary is malformed, it says nothing: that is not an
-// error (draft-ietf-aipref-vocab-08, "Processing Algorithm").
+// error (draft-ietf-aipref-vocab-08, "Processing Algorithm"). Only the members in the first 8 KiB
+// are read.
 func ContentUsage(values []string, from Source) Preferences {
 	var p Preferences
 	if len(values) == 0 {
 		return p
 	}
-	d, err := httpsfv.UnmarshalDictionary(values)
+	list, cut := combine(values)
+	if cut {
+		list = completeMembers(list)
+	}
+	d, err := httpsfv.UnmarshalDictionary([]string{list})
 	if err != nil {
 		return p
 	}

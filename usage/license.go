@@ -46,41 +46,84 @@ func addLicense(list []License, base *url.URL, text string, from Source) []Licen
 }
 
 // addLinks adds the licenses that the Link headers of a response name. base is the URL of the
-// response.
+// response. addLinks reads the links in the first maxField bytes.
 func addLinks(list []License, base *url.URL, h http.Header) []License {
+	left := maxField
 	for _, value := range h.Values("Link") {
+		cut := len(value) > left
+		value = value[:min(len(value), left)]
+		left -= len(value)
 		for value != "" && len(list) < maxLicenses {
-			var target, rel string
-			target, rel, value = cutLink(value)
-			if slices.ContainsFunc(strings.Fields(rel), func(r string) bool { return strings.EqualFold(r, "license") }) {
-				list = addLicense(list, base, target, Source{Name: "Link"})
+			var text string
+			text, value = cutUnquoted(value, ',')
+			if cut && value == "" {
+				break // the link is not complete
+			}
+			l, ok := parseLink(text)
+			if ok && l.isLicense() && l.isAbout(base) {
+				list = addLicense(list, base, l.target, Source{Name: "Link"})
 			}
 		}
 	}
 	return list
 }
 
-// cutLink cuts the first link off the value of a Link header (RFC 8288, section 3). rel is the
-// value of its first parameter rel. target is "" if the link is malformed.
-func cutLink(value string) (target, rel, rest string) {
-	link, rest := cutUnquoted(value, ',')
-	link, ok := strings.CutPrefix(strings.TrimSpace(link), "<")
+// A link is a link of a Link header.
+type link struct {
+	target    string
+	rel       string // the value of its first parameter rel
+	anchor    string // the value of its first parameter anchor
+	hasAnchor bool
+}
+
+// parseLink parses a link (RFC 8288, section 3). ok is false if it is malformed.
+func parseLink(text string) (l link, ok bool) {
+	text, ok = strings.CutPrefix(strings.TrimSpace(text), "<")
 	if !ok {
-		return "", "", rest
+		return link{}, false
 	}
-	target, params, ok := strings.Cut(link, ">")
+	target, params, ok := strings.Cut(text, ">")
 	if !ok {
-		return "", "", rest
+		return link{}, false
 	}
-	for params != "" && rel == "" {
+	l.target = target
+	for params != "" {
 		var param string
 		param, params = cutUnquoted(params, ';')
-		name, text, _ := strings.Cut(param, "=")
-		if strings.EqualFold(strings.TrimSpace(name), "rel") {
-			rel = unquote(strings.TrimSpace(text))
+		name, value, _ := strings.Cut(param, "=")
+		value = unquote(strings.TrimSpace(value))
+		switch strings.ToLower(strings.TrimSpace(name)) {
+		case "rel":
+			if l.rel == "" {
+				l.rel = value
+			}
+		case "anchor":
+			if !l.hasAnchor {
+				l.anchor = value
+				l.hasAnchor = true
+			}
 		}
 	}
-	return target, rel, rest
+	return l, true
+}
+
+// isLicense reports whether license is one of the relations of l.
+func (l *link) isLicense() bool {
+	return slices.ContainsFunc(strings.Fields(l.rel), func(r string) bool { return strings.EqualFold(r, "license") })
+}
+
+// isAbout reports whether l is a link of the whole page at base. A link with an anchor may be one
+// of another page or of a part of this page (RFC 8288, section 3.2).
+func (l *link) isAbout(base *url.URL) bool {
+	if !l.hasAnchor {
+		return true
+	}
+	page := *base
+	page.Fragment = ""
+	page.RawFragment = ""
+	page.User = nil
+	anchor, err := page.Parse(l.anchor)
+	return err == nil && anchor.String() == page.String()
 }
 
 // cutUnquoted cuts s at the first separator that is neither in a quoted string nor between < and >.
@@ -128,11 +171,25 @@ func LicenseRequired(status int, h http.Header) bool {
 		for value != "" {
 			var part string
 			part, value = cutUnquoted(value, ',')
-			scheme, _, _ := strings.Cut(strings.TrimSpace(part), " ")
-			if strings.EqualFold(scheme, "License") {
+			if strings.EqualFold(schemeOf(part), "License") {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// schemeOf returns the scheme of a challenge of WWW-Authenticate. It returns "" if part is another
+// parameter of the challenge before it, which may have blanks around its equals sign (RFC 9110,
+// section 11.6.1).
+func schemeOf(part string) string {
+	part = strings.TrimSpace(part)
+	end := strings.IndexAny(part, " \t")
+	if end < 0 {
+		return part
+	}
+	if strings.HasPrefix(strings.TrimLeft(part[end:], " \t"), "=") {
+		return ""
+	}
+	return part[:end]
 }

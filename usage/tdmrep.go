@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 
@@ -18,17 +19,22 @@ const TDMRepPath = "/.well-known/tdmrep.json"
 type TDM struct {
 	Reservation Preference `json:"reservation"`      // Disallowed if the rights are reserved, Allowed if they are not
 	Policy      string     `json:"policy,omitempty"` // the URL of the policy; "" if there is none
-	Source
+	Source                 // of the reservation or, if it is Unknown, of the policy
 }
 
-// Override returns next or, if next declares nothing, t. Use it to combine declarations of several
-// places: a response header overrides the file, and HTML overrides both. The policy of the result
-// always belongs to the same declaration as its reservation.
+// Override returns t with the values that next has. Use it to combine declarations of several
+// places: a response header overrides the file, and HTML overrides both. A value that next does not
+// have stays as it is, so the policy and the reservation of the result may be from different
+// places.
 func (t TDM) Override(next TDM) TDM {
-	if next.Reservation == Unknown {
-		return t
+	if next.Reservation != Unknown || t.Reservation == Unknown && next.Policy != "" {
+		t.Reservation = next.Reservation
+		t.Source = next.Source
 	}
-	return next
+	if next.Policy != "" {
+		t.Policy = next.Policy
+	}
+	return t
 }
 
 // Preferences returns t as preferences: text and data mining is both AIUse and TrainAI.
@@ -54,27 +60,27 @@ func reservation(value string) Preference {
 // TDMHeader returns the declaration in the response headers tdm-reservation and tdm-policy. If
 // there are several tdm-reservation headers, 1 overrides 0.
 func TDMHeader(h http.Header, from Source) TDM {
-	t := TDM{Source: from}
+	said := Unknown
 	for _, value := range h.Values("Tdm-Reservation") {
-		t.Reservation = max(t.Reservation, reservation(value))
+		said = max(said, reservation(value))
 	}
-	if t.Reservation == Unknown {
+	return newTDM(said, h.Get("Tdm-Policy"), from)
+}
+
+// newTDM returns the zero TDM if there are neither a reservation nor a policy.
+func newTDM(reservation Preference, policy string, from Source) TDM {
+	policy = strings.TrimSpace(policy)
+	if reservation == Unknown && policy == "" {
 		return TDM{}
 	}
-	t.Policy = strings.TrimSpace(h.Get("Tdm-Policy"))
-	return t
+	return TDM{Reservation: reservation, Policy: policy, Source: from}
 }
 
 // TDMMeta returns the declaration in the meta elements of an HTML page. content returns the
 // attribute content of the first meta element with a name, or "" if there is none. The names are
 // "tdm-reservation" and "tdm-policy".
 func TDMMeta(content func(name string) string, from Source) TDM {
-	t := TDM{Reservation: reservation(content("tdm-reservation")), Source: from}
-	if t.Reservation == Unknown {
-		return TDM{}
-	}
-	t.Policy = strings.TrimSpace(content("tdm-policy"))
-	return t
+	return newTDM(reservation(content("tdm-reservation")), content("tdm-policy"), from)
 }
 
 // A TDMFile has the rules of a TDMRep file. It is immutable and safe for concurrent use. A nil
@@ -94,7 +100,8 @@ type tdmRule struct {
 
 // ParseTDMFile parses a TDMRep file: a JSON array of objects with the members location,
 // tdm-reservation and tdm-policy. It returns an error if body is not an array. An element is
-// ignored if it is not such an object or its location does not begin with a slash. The caller
+// ignored if it is not such an object, has no tdm-reservation, or has a location that does not
+// begin with a slash. A tdm-reservation other than the numbers 0 and 1 declares nothing. The caller
 // limits the size of body to 16 MiB or less.
 func ParseTDMFile(body []byte, from Source) (*TDMFile, error) {
 	var rules []json.RawMessage
@@ -126,15 +133,31 @@ func parseTDMRule(text []byte) (rule tdmRule, ok bool) {
 		Policy      string          `json:"tdm-policy"`
 	}
 	err := json.Unmarshal(text, &r)
-	if err != nil || !strings.HasPrefix(r.Location, "/") {
+	if err != nil || !strings.HasPrefix(r.Location, "/") || r.Reservation == nil || string(r.Reservation) == "null" {
 		return tdmRule{}, false
 	}
 	rule.location = r.Location
-	rule.reservation = reservation(string(r.Reservation))
+	rule.reservation = reservationOfJSON(r.Reservation)
 	if rule.reservation != Unknown {
 		rule.policy = r.Policy
 	}
 	return rule, true
+}
+
+// reservationOfJSON returns the meaning of a JSON value. Numbers have several spellings, such as 1.0
+// and 1e0.
+func reservationOfJSON(value []byte) Preference {
+	number := math.NaN()
+	if err := json.Unmarshal(value, &number); err != nil {
+		return Unknown
+	}
+	switch number {
+	case 0:
+		return Allowed
+	case 1:
+		return Disallowed
+	}
+	return Unknown
 }
 
 // Of returns the declaration for a target, which is the path and query of a URL; see Target. The

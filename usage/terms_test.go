@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,7 +123,7 @@ func TestOtherTerms(t *testing.T) {
 		headers: `Link: </3>; rel="license"; type="application/rsl+xml", <https://a.test/next>; rel=next
 Link: <https://a.test/1>; rel=license
 Content-Signal: use=reference
-tdm-policy: https://a.test/ignored`,
+tdm-policy: https://a.test/header`,
 	}.terms(t)
 	var licenses []string
 	for _, l := range terms.Licenses {
@@ -131,7 +133,7 @@ tdm-policy: https://a.test/ignored`,
 	if got := strings.Join(licenses, ", "); got != want {
 		t.Errorf("licenses: got %s, want %s", got, want)
 	}
-	if terms.Use != usage.UseReference || terms.TDM.Policy != "https://a.test/p" || terms.LicenseRequired {
+	if terms.Use != usage.UseReference || terms.TDM.Policy != "https://a.test/header" || terms.LicenseRequired {
 		t.Errorf("got %+v", terms)
 	}
 	var many site
@@ -162,6 +164,12 @@ var links = []struct{ name, value, want string }{
 	{"only commas", `,,,`, ""},
 	{"no rel", `<https://a.test/l>`, ""},
 	{"another scheme", `<data:text/plain,x>; rel=license`, ""},
+	{"anchor of another page", `<https://a.test/l>; rel=license; anchor="/other"`, ""},
+	{"anchor before rel", `<https://a.test/l>; anchor="https://b.test/x"; rel=license`, ""},
+	{"anchor of a part of the page", `<https://a.test/l>; rel=license; anchor="#image"`, ""},
+	{"malformed anchor", `<https://a.test/l>; rel=license; anchor="%zz"`, ""},
+	{"anchor of the page", `<https://a.test/l>; rel=license; anchor="https://a.test/x"`, "https://a.test/l"},
+	{"relative anchor of the page", `<https://a.test/l>; rel=license; anchor=""`, "https://a.test/l"},
 	{"malformed URL", `<https://a.test/%zz>; rel=license`, ""},
 }
 
@@ -186,6 +194,11 @@ func TestLicenseRequired(t *testing.T) {
 		{401, `License error="invalid_request", error_description="a, b"`, true},
 		{401, `license`, true},
 		{401, `Basic realm="a, License x", License error="x"`, true},
+		{401, "License\terror=\"x\"", true},
+		{401, `Bearer scope="x", license = "y"`, false},
+		{401, `Bearer scope="x", license ="y"`, false},
+		{401, `Bearer scope="x", license="y"`, false},
+		{401, `Bearer scope="x", License realm="y"`, true},
 		{401, `Basic realm="License"`, false},
 		{401, `Basic realm="a, License x"`, false},
 		{401, `Licenses x=y`, false},
@@ -277,5 +290,71 @@ func BenchmarkTerms(b *testing.B) {
 				s.Terms(u)
 			}
 		})
+	}
+}
+
+// TestLongFields checks how much of a header field is read: the members that are complete within 8
+// KiB, in one line or in several.
+func TestLongFields(t *testing.T) {
+	for _, tc := range []struct {
+		name, header, filler, said, cut string // 64 fillers are 8 KiB
+		want                            string // if said is read
+	}{
+		{"Content-Usage", "Content-Usage", "x=" + strings.Repeat("1", 12) + "," + strings.Repeat(" ", 113), "train-ai=n", "train-ai=y", "??n"},
+		{"Content-Signal", "Content-Signal", "x=" + strings.Repeat("1", 12) + "," + strings.Repeat(" ", 113), "ai-train=no", "ai-train=yes", "??n"},
+		{"Link", "Link", "<x>;t=" + strings.Repeat("1", 8) + "," + strings.Repeat(" ", 113), "</l>;rel=license", "</m>;rel=license", "l"},
+	} {
+		get := func(lines ...string) string {
+			h := http.Header{tc.header: lines}
+			terms := usage.Sources{Header: h}.Terms(parse(t, "https://a.test/x"))
+			if tc.header != "Link" {
+				return said(t, terms.Preferences)
+			}
+			var names []string
+			for _, l := range terms.Licenses {
+				names = append(names, strings.TrimPrefix(l.URL, "https://a.test/"))
+			}
+			return strings.Join(names, " ")
+		}
+		none := get("x=1")
+		fillers := strings.Repeat(tc.filler, 63)
+		for name, lines := range map[string][]string{
+			"short":                   {tc.said},
+			"first":                   {tc.said + "," + fillers + tc.filler + tc.cut},
+			"last":                    {fillers + tc.said + ", " + strings.Repeat(" ", 256) + tc.cut},
+			"several lines":           {strings.TrimRight(fillers, ", "), tc.said, strings.Repeat(" ", 256) + tc.cut},
+			"a long line after it":    {tc.said, strings.Repeat(tc.filler, 1000) + tc.cut},
+			"many lines after it":     append([]string{tc.said}, append(slices.Repeat([]string{strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(tc.filler), ","))}, 1000), tc.cut)...),
+			"cut off within a member": {tc.said + "," + strings.Repeat(" ", 8192-len(tc.said)-1-3) + tc.cut},
+		} {
+			if got := get(lines...); got != tc.want {
+				t.Errorf("%s, %s: got %q, want %q", tc.name, name, got, tc.want)
+			}
+		}
+		if got := get(fillers + tc.filler + tc.said); got != none {
+			t.Errorf("%s, after the limit: got %q", tc.name, got)
+		}
+	}
+}
+
+// TestHugeFields checks that header fields of 9 MB cost a bounded number of bytes.
+func TestHugeFields(t *testing.T) {
+	const size = 9 << 20
+	for name, filler := range map[string]string{"Content-Usage": "train-ai=n,", "Content-Signal": "ai-train=no,", "Link": "<x>;rel=license,"} {
+		for shape, lines := range map[string][]string{
+			"one line":      {strings.Repeat(filler, size/len(filler))},
+			"several lines": slices.Repeat([]string{strings.TrimSuffix(filler, ",")}, size/len(filler)),
+			"one member":    {filler + strings.Repeat("x", size)},
+		} {
+			s := usage.Sources{Header: http.Header{name: lines}}
+			u := parse(t, "https://a.test/x")
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			s.Terms(u)
+			runtime.ReadMemStats(&after)
+			if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
+				t.Errorf("%s, %s: %d bytes are allocated, want at most 1 MiB", name, shape, n)
+			}
+		}
 	}
 }

@@ -250,6 +250,15 @@ var tdmFiles = []struct{ name, file, target, want, policy string }{
 	{"value that is a string", `[{"location": "/", "tdm-reservation": "1"}]`, "/x", "unknown", ""},
 	{"value that is true", `[{"location": "/", "tdm-reservation": true}]`, "/x", "unknown", ""},
 	{"no value", `[{"location": "/"}]`, "/x", "unknown", ""},
+	{"no value hides no later rule", `[{"location": "/", "tdm-policy": "https://a.test/"}, {"location": "/", "tdm-reservation": 1}]`, "/x", "disallowed", ""},
+	{"null hides no later rule", `[{"location": "/", "tdm-reservation": null}, {"location": "/", "tdm-reservation": 1}]`, "/x", "disallowed", ""},
+	{"1.0", `[{"location": "/", "tdm-reservation": 1.0}]`, "/x", "disallowed", ""},
+	{"1e0", `[{"location": "/", "tdm-reservation": 1e0}]`, "/x", "disallowed", ""},
+	{"10E-1", `[{"location": "/", "tdm-reservation": 10E-1}]`, "/x", "disallowed", ""},
+	{"0.0", `[{"location": "/", "tdm-reservation": 0.0}]`, "/x", "allowed", ""},
+	{"-0", `[{"location": "/", "tdm-reservation": -0}]`, "/x", "allowed", ""},
+	{"1.5", `[{"location": "/", "tdm-reservation": 1.5}]`, "/x", "unknown", ""},
+	{"a number that is too large", `[{"location": "/", "tdm-reservation": 1e999}]`, "/x", "unknown", ""},
 	{"no location", `[{"tdm-reservation": 1}]`, "/x", "unknown", ""},
 	{"location without a slash", `[{"location": "x", "tdm-reservation": 1}]`, "/x", "unknown", ""},
 	{"a rule that is not an object", `[3, {"location": "/", "tdm-reservation": 1}]`, "/x", "disallowed", ""},
@@ -300,17 +309,28 @@ func TestTDMOverrides(t *testing.T) {
 		want         string // source, reservation and policy
 	}{
 		{"file only", header("", ""), meta("", ""), "file disallowed f"},
-		{"header", header("0", ""), meta("", ""), "header allowed "},
+		{"header, the policy of the file stays", header("0", ""), meta("", ""), "header allowed f"},
 		{"header with a policy", header("1", " h "), meta("", ""), "header disallowed h"},
-		{"policy without a reservation", header("", "h"), meta("", "m"), "file disallowed f"},
+		{"policy without a reservation", header("", "h"), meta("", ""), "file disallowed h"},
+		{"policies without a reservation", header("", "h"), meta("", "m"), "file disallowed m"},
+		{"reservation and policy from different places", header("0", ""), meta("", "m"), "header allowed m"},
+		{"meta, the policy of the header stays", header("0", "h"), meta("1", ""), "meta disallowed h"},
 		{"meta", header("0", "h"), meta("1", "m"), "meta disallowed m"},
-		{"meta only", header("2", "h"), meta("0", ""), "meta allowed "},
-		{"errors", header("yes", "h"), meta("01", "m"), "file disallowed f"},
+		{"invalid header with a policy", header("2", "h"), meta("0", ""), "meta allowed h"},
+		{"errors", header("yes", "h"), meta("01", "m"), "file disallowed m"},
+		{"errors alone", header("yes", ""), meta("01", ""), "file disallowed f"},
 	} {
 		got := file.Override(tc.header).Override(tc.meta)
 		if s := strings.Join([]string{got.Source.Name, got.Reservation.String(), got.Policy}, " "); s != tc.want {
 			t.Errorf("%s: got %q, want %q", tc.name, s, tc.want)
 		}
+	}
+	alone := usage.TDM{}.Override(header("", "h"))
+	if want := (usage.TDM{Policy: "h", Source: usage.Source{Name: "header"}}); alone != want || said(t, alone.Preferences()) != "???" {
+		t.Errorf("policy alone: got %+v, want %+v", alone, want)
+	}
+	if got := alone.Override(meta("1", "")); got.Reservation != usage.Disallowed || got.Policy != "h" || got.Name != "meta" {
+		t.Errorf("policy, and then a reservation: got %+v", got)
 	}
 	twice := usage.TDMHeader(http.Header{"Tdm-Reservation": {"1", "0"}}, from)
 	if twice.Reservation != usage.Disallowed || said(t, twice.Preferences()) != "?nn" {

@@ -52,13 +52,23 @@ func (l *linter) lintTDMRule(text []byte, line int, earlier tdmRules) {
 		l.addToAll("tdm-rule", line, "not a rule with a location that begins with a slash: "+shorten(string(text)))
 		return
 	}
-	if value := string(rule.Reservation); value != "0" && value != "1" {
+	value := string(rule.Reservation)
+	if !declares(value) {
 		l.addToAll("tdm-value", line, fmt.Sprintf("tdm-reservation is %q; it must be the number 0 or 1", shorten(value)))
+	}
+	if value == "" || value == "null" {
+		return // not a rule
 	}
 	if by := earlier.covering(rule.Location); by != 0 {
 		l.addToAll("tdm-shadowed", line, fmt.Sprintf("the rule in line %d precedes it for each URL: %s", by, shorten(rule.Location)))
 	}
 	earlier.add(rule.Location, line)
+}
+
+// declares reports whether a rule with this tdm-reservation declares anything.
+func declares(reservation string) bool {
+	f, err := usage.ParseTDMFile([]byte(`[{"location": "/", "tdm-reservation": `+reservation+`}]`), usage.Source{})
+	return err == nil && f.Of("/").Reservation != usage.Unknown
 }
 
 // tdmRules has the lines of the rules by their locations. A location without wildcards and escapes,

@@ -16,6 +16,7 @@ func TestTDMRep(t *testing.T) {
 		want string // the lines and the IDs
 	}{
 		"lines":                    {"[\n{\"tdm-reservation\": 1},\n\n 7,\n{\"location\": \"/\", \"tdm-reservation\": true}\n]", "2 tdm-rule, 4 tdm-rule, 5 tdm-value"},
+		"no reservation":           {"[{\"location\": \"/\"},\n{\"location\": \"/a\", \"tdm-reservation\": null},\n{\"location\": \"/\", \"tdm-reservation\": 1.0},\n{\"location\": \"/b\", \"tdm-reservation\": 1.5}]", "1 tdm-value, 2 tdm-value, 4 tdm-value, 4 tdm-shadowed"},
 		"byte order mark":          {"\ufeff[{\"location\": \"/\", \"tdm-reservation\": 2}]", "1 tdm-value"},
 		"missing value":            {`[{"location": "/", "tdm-policy": "https://a.test/"}]`, "1 tdm-value"},
 		"cut off":                  {`[{"location": "/", "tdm-reservation": 1}`, "0 tdm-syntax"},

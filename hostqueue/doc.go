@@ -26,9 +26,12 @@
 // evenly.
 //
 // The plugin keeps the delay of each host, and a host goes to another process only when its delay
-// has passed. There is one exception: a process is killed, or is stopped for a while, and the delay
-// is longer than two thirds of the [Lease]. Then the first request of the other process may come
-// too early. With the option [collyrobots.SharedPace] it does not.
+// has passed. A process that was stopped for longer than its [Lease], for example because its machine
+// was suspended, sends no more pages of its hosts, and another process continues with them. There are
+// two exceptions, in which a request may come too early: a process is killed or stopped, and the
+// delay is longer than two thirds of the Lease; and a process is stopped in a redirect, in a request
+// for a robots.txt, or in the instant before it sends a page. With the option
+// [collyrobots.SharedPace] it does not.
 //
 // # Pages
 //
@@ -49,6 +52,14 @@
 // Redis must keep its data: with the setting "appendonly yes", at most the last second is lost if
 // Redis is killed, and the pages of that second are fetched again. Without persistence, and after
 // FLUSHALL, the crawl is lost, and Run returns [ErrLost]. The setting maxmemory-policy must be
-// noeviction. While Redis does not answer, Run waits, and then continues. Redis 5 or later is
+// noeviction.
+//
+// When a host is due is decided by the clock of Redis, as a time of day. If this clock is set back
+// by an hour, the hosts that wait then do so for up to an hour longer, and so do pages that wait for
+// a retry and the hosts of a process that was killed. If it is set forward, hosts may get their next
+// request too early, unless SharedPace is used. So let the server correct its clock gradually, as
+// chrony and ntpd do after their start.
+//
+// While Redis does not answer, Run waits, and then continues. Redis 5 or later is
 // needed. In a cluster, the keys of each host have their own hash tag.
 package hostqueue

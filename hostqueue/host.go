@@ -19,7 +19,7 @@ const (
 )
 
 // crawl crawls the pages of a host until it is time to give the host back.
-func (r *run) crawl(ctx context.Context, m member) {
+func (r *run) crawl(ctx context.Context, m member, h *hold) {
 	f := freed{member: m, way: wayLost}
 	defer func() { r.freed <- f }()
 	host, turn := m.split()
@@ -35,12 +35,12 @@ func (r *run) crawl(ctx context.Context, m member) {
 	case !began:
 		f.way = wayGone
 	default:
-		f.way, f.after = r.pages(ctx, host, holder)
+		f.way, f.after = r.pages(ctx, host, holder, h)
 	}
 }
 
 // pages crawls the pages of a host for a holder. It returns what becomes of the host.
-func (r *run) pages(ctx context.Context, host, holder string) (way way, after time.Duration) {
+func (r *run) pages(ctx context.Context, host, holder string, h *hold) (way way, after time.Duration) {
 	since := time.Now()
 	var ready time.Time // when the host may get its next request
 	var e ending
@@ -65,7 +65,7 @@ func (r *run) pages(ctx context.Context, host, holder string) (way way, after ti
 			return wayBack, max(0, time.Until(ready))
 		}
 		var wait time.Duration
-		e, wait = r.visit(ctx, host, s.page)
+		e, wait = r.visit(ctx, host, s.page, h)
 		if wait > 0 {
 			ready = time.Now().Add(wait)
 		}
@@ -86,13 +86,13 @@ func (r *run) keeps(wait, crawled time.Duration) bool {
 
 // visit visits a page and records its links. It returns how the page has ended, and the time until
 // the host may get its next request, or 0 if the visit has not changed that.
-func (r *run) visit(ctx context.Context, host, text string) (ending, time.Duration) {
+func (r *run) visit(ctx context.Context, host, text string, h *hold) (ending, time.Duration) {
 	p, err := parsePage(host, text)
 	if err != nil {
 		r.logFailure("read a page", host, err)
 		return ending{page: text, outcome: outcomeFailed, text: failureText(page{url: text}, 0, err)}, 0
 	}
-	v := &visit{run: r, ctx: ctx, page: p}
+	v := &visit{run: r, ctx: ctx, page: p, hold: h}
 	err = v.fetch()
 	e := v.ending(err)
 	if v.end() != nil {

@@ -31,7 +31,7 @@ type run struct {
 	freed chan freed // the hosts that their goroutines have left
 
 	// Only the goroutine of Run uses these fields.
-	held    map[member]bool          // the hosts that this process crawls
+	held    map[member]*hold         // the hosts that this process crawls
 	due     map[member]time.Duration // the hosts that were freed, and in how long they are due
 	gone    []member                 // the hosts that were freed and leave the list
 	share   int                      // how many hosts this process may crawl
@@ -84,6 +84,7 @@ func (q *Queue) Run(ctx context.Context, c *colly.Collector, robots *collyrobots
 	if err != nil {
 		return fmt.Errorf(prefix+"%w", err)
 	}
+	c.OnRequestHeaders(checkLease) // after that of the plugin, which waits
 	c.OnResponse(answered)
 	c.OnError(func(resp *colly.Response, _ error) { answered(resp) })
 	ctx, stop := context.WithCancelCause(ctx)
@@ -96,7 +97,7 @@ func (q *Queue) Run(ctx context.Context, c *colly.Collector, robots *collyrobots
 		template:  template,
 		process:   rand.Text(),
 		stop:      stop,
-		held:      make(map[member]bool),
+		held:      make(map[member]*hold),
 		due:       make(map[member]time.Duration),
 		freed:     make(chan freed, q.hosts),
 	}
@@ -141,6 +142,7 @@ func (r *run) turn(ctx context.Context) (wait time.Duration, err error) {
 	if err != nil {
 		return 0, err
 	}
+	until := time.Now().Add(r.queue.lease)
 	t, err := r.queue.take(ctx, r.process, r.places())
 	switch {
 	case err != nil:
@@ -149,8 +151,9 @@ func (r *run) turn(ctx context.Context) (wait time.Duration, err error) {
 		return 0, errEnd
 	}
 	for _, m := range t.hosts {
-		r.held[m] = true
-		go r.crawl(ctx, m)
+		h := newHold(until)
+		r.held[m] = h
+		go r.crawl(ctx, m, h)
 	}
 	r.share = (t.listed + t.processes - 1) / t.processes
 	r.crowded.Store(len(r.held) >= r.queue.hosts && t.wait == 0)
@@ -195,10 +198,14 @@ func (r *run) settle(ctx context.Context) error {
 		leases[m] = r.queue.lease
 	}
 	err = r.queue.move(ctx, leases)
-	if err == nil {
-		r.renewed = now
+	if err != nil {
+		return err
 	}
-	return err
+	r.renewed = now
+	for _, h := range r.held {
+		h.renew(now.Add(r.queue.lease))
+	}
+	return nil
 }
 
 // note records that a host was freed, until settle writes this to Redis.

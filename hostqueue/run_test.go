@@ -198,9 +198,9 @@ func TestPlaces(t *testing.T) {
 		{hosts: 1000, share: 50, held: 60, want: 0},
 		{hosts: 40, share: 50, held: 20, want: 20},
 	} {
-		r := &run{queue: &Queue{hosts: test.hosts}, share: test.share, held: make(map[member]bool)}
+		r := &run{queue: &Queue{hosts: test.hosts}, share: test.share, held: make(map[member]*hold)}
 		for n := range test.held {
-			r.held[member(fmt.Sprint(n))] = true
+			r.held[member(fmt.Sprint(n))] = new(hold)
 		}
 		if got := r.places(); got != test.want {
 			t.Errorf("%+v: %d places", test, got)

@@ -22,7 +22,10 @@ type visit struct {
 	run    *run
 	ctx    context.Context // ends when Run must end
 	page   page
-	status int // of the response, 0 if there was none; written and read by the goroutine of the visit
+	hold   *hold // of the host
+	status int   // of the response, 0 if there was none; written and read by the goroutine of the visit
+
+	expired bool // the lease expired before the request was sent; used by the goroutine of the visit
 
 	mu    sync.Mutex
 	links []page // that are not recorded yet
@@ -102,6 +105,9 @@ func (v *visit) fetch() (err error) {
 		}
 	}()
 	r := *v.run.template
+	if !v.hold.valid() {
+		return errExpired
+	}
 	u, err := v.page.parsedURL()
 	if err != nil {
 		return err
@@ -112,7 +118,21 @@ func (v *visit) fetch() (err error) {
 	r.Headers = new(http.Header)
 	r.Ctx = colly.NewContext()
 	r.Ctx.Put(visitKey, v)
-	return r.Retry() // unlike Do, it does not consult the collector's storage of visited URLs
+	err = r.Retry() // unlike Do, it does not consult the collector's storage of visited URLs
+	if v.expired {
+		return errExpired
+	}
+	return err
+}
+
+// checkLease aborts a request that is about to be sent if the lease of its host has expired, because
+// the process was stopped while the page waited. Another process may crawl the host by now.
+func checkLease(r *colly.Request) {
+	v := visitOf(r)
+	if v != nil && r.Depth == v.page.depth && !v.hold.valid() { // not a page that a callback has visited directly
+		v.expired = true
+		r.Abort()
+	}
 }
 
 // answered stores the status of a response.
@@ -191,7 +211,7 @@ func classify(err error, status int) class {
 		return denied
 	case errors.As(err, &private), errors.As(err, &shard):
 		return denied
-	case errors.As(err, &pace), errors.Is(err, context.Canceled), errors.Is(err, collyrobots.ErrClosed), errors.Is(err, colly.ErrMaxRequests):
+	case errors.As(err, &pace), errors.Is(err, errExpired), errors.Is(err, context.Canceled), errors.Is(err, collyrobots.ErrClosed), errors.Is(err, colly.ErrMaxRequests):
 		return unsent
 	case status == 407, status == 408, status == 429, status >= 500:
 		return failure

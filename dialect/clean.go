@@ -37,20 +37,31 @@ func (r *Rules) CleanParams() CleanParams {
 const maxCleanParam = 500
 
 // parseCleanParam parses a Clean-param value: names that are separated by &, and optionally white
-// space and a path. Two adjacent & are an error, as in Yandex's program.
+// space and a path. Two adjacent & are an error, as in Yandex's program. The path may have only the
+// characters that the page lists. The page does not list those of a name, so the program decides.
 func parseCleanParam(value string) (p CleanParam, ok bool) {
 	fields := strings.FieldsFunc(value, isBlank)
 	if len(fields) == 0 || len(fields) > 2 || utf8.RuneCountInString(value) > maxCleanParam {
 		return CleanParam{}, false
 	}
-	if strings.Contains(fields[0], "&&") {
+	if strings.Contains(fields[0], "&&") || !consistsOf(fields[0], "&+-=_%[]{}():.") {
 		return CleanParam{}, false
 	}
 	p.Names = strings.FieldsFunc(fields[0], func(c rune) bool { return c == '&' })
 	if len(fields) == 2 {
 		p.Path = fields[1]
 	}
-	return p, len(p.Names) > 0
+	return p, len(p.Names) > 0 && consistsOf(p.Path, ".-/*_")
+}
+
+// consistsOf reports whether s has only letters and digits of ASCII and the given characters.
+func consistsOf(s, characters string) bool {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; !isLetter(c) && (c < '0' || c > '9') && strings.IndexByte(characters, c) < 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // Clean returns u without the query parameters that do not change the page. All lines whose path

@@ -181,7 +181,8 @@ func Yandex() Dialect { return Dialect{yandex} }
 //
 //   - Groups are records as in [Original1994]: a blank line ends a record, and so does a User-agent
 //     line after another line of the record, because each line after the User-agent lines is a rule
-//     ("Robots.txt", "Syntax"). A record that consists only of User-agent lines is ignored.
+//     ("Robots.txt", "Syntax"). These are the Allow, Disallow, Request-rate, Crawl-delay and
+//     Visit-time lines. A record without any of them is ignored.
 //   - A User-agent value is a list of names, separated by white space. A name is cut at a slash and
 //     names every robot whose name contains it, ignoring case. Therefore the value may also be the
 //     User-Agent header of the robot ("Robots.txt", "Syntax"). The record * applies to robots that
@@ -189,7 +190,7 @@ func Yandex() Dialect { return Dialect{yandex} }
 //   - An empty Disallow and an empty Allow do not apply at all ("Allow directive").
 //   - A pattern may start with any character, but it never matches unless it starts with / or *.
 //   - /robots.txt is not special.
-//   - Crawl-delay is not supported. Request-rate is a number of documents in a time, such as
+//   - The values of Crawl-delay and Visit-time are ignored. Request-rate is a number of documents in a time, such as
 //     "10/1m", and may be limited to a part of the day in UTC, such as "10/1m 0600-1459"
 //     ("Request-rate directive"). See [Group.Schedule].
 //

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,6 +37,7 @@ const (
 	NoColon                  // a line without a key and a colon
 	UnknownKey               // a key that no dialect knows
 	Unsupported              // a key that this dialect does not know
+	ValueIgnored             // a key that this dialect does not support, in a line that still belongs to a record
 	TypoIgnored              // a misspelt key
 	TypoAccepted             // a misspelt key that is accepted
 	ColonAdded               // two words read as a key and a value
@@ -59,6 +61,7 @@ const (
 	GroupContinues           // a User-agent line in the same group as those above a blank line or a Crawl-delay
 	GroupEnded               // a User-agent line that begins a group, although the names above it have no rules
 	BadRate                  // a Request-rate that is not a rate
+	BadVisit                 // a Visit-time that is not a window
 	BadCleanParam            // a Clean-param that is not a list of parameters and a path
 	LongRule                 // a pattern that is too long for the dialect
 	TooManyRules             // the file has too many rules for the dialect
@@ -72,6 +75,7 @@ var problemTexts = [numberOfProblems]string{
 	NoColon:         "no key and colon, line ignored",
 	UnknownKey:      "unknown key, line ignored",
 	Unsupported:     "key not supported by this dialect, line ignored",
+	ValueIgnored:    "key not supported by this dialect, value ignored",
 	TypoIgnored:     "misspelt key, line ignored",
 	TypoAccepted:    "misspelt key, accepted",
 	ColonAdded:      "missing colon, accepted",
@@ -93,6 +97,7 @@ var problemTexts = [numberOfProblems]string{
 	UnsortedQuery:   "query not in alphabetical order, never matches",
 	FileRefused:     "whole file refused, every visit fails",
 	BadRate:         "not a rate such as 10/1m or 10/1m 0600-1459, value ignored",
+	BadVisit:        "not a window such as 0600-0845, value ignored",
 	BadCleanParam:   "not a list of parameters and a path, line ignored",
 	LongRule:        "pattern has more than 1024 characters, never matches",
 	TooManyRules:    "file has more than 2048 rules, everything is allowed",
@@ -118,13 +123,20 @@ func (d Dialect) Lint(body []byte) []Issue {
 		return lintTemoto(body)
 	}
 	l := &linter{parser: parser{v: d.variant()}}
-	if len(body) >= 2 && (body[0] == 0xFF && body[1] == 0xFE || body[0] == 0xFE && body[1] == 0xFF) {
+	if hasMarkUTF16(body) && len(d.Parse(body).records) == 0 {
 		return []Issue{{Problem: UTF16}}
 	}
 	l.lint(string(clip(body)))
 	l.lintSize(len(body))
 	slices.SortStableFunc(l.issues, func(a, b Issue) int { return a.Line - b.Line })
 	return l.issues
+}
+
+// hasMarkUTF16 reports whether a file begins with a byte order mark of UTF-16 and has a NUL, which
+// is a part of each ASCII character in UTF-16.
+func hasMarkUTF16(body []byte) bool {
+	marked := bytes.HasPrefix(body, []byte{0xFF, 0xFE}) || bytes.HasPrefix(body, []byte{0xFE, 0xFF})
+	return marked && bytes.IndexByte(body, 0) >= 0
 }
 
 // lintSize reports a file of n bytes that exceeds a limit.
@@ -195,11 +207,11 @@ func (l *linter) lintLine(line string, n uint32) {
 	problem := l.add(record{line: n, kind: k}, value)
 	switch {
 	case k == delayLine && l.v.delay == noDelay, k == rateLine && !l.v.rates, k == visitLine:
-		problem = Unsupported
+		problem = l.v.problemOfUnsupported(k, value)
 	case problem == noProblem:
 		problem = l.v.problemOfValue(k, value)
 	}
-	if problem == OrphanRule || problem == Unsupported {
+	if problem == OrphanRule || problem == Unsupported || problem == ValueIgnored {
 		value = keyOf(line)
 	}
 	l.report(n, problem, value)
@@ -301,6 +313,21 @@ func (v *variant) problemOfValue(k kind, value string) Problem {
 		}
 	}
 	return noProblem
+}
+
+// problemOfUnsupported returns the problem with a line that the dialect does not support. If the
+// dialect ignores Request-rate and Visit-time, a crawler may obey them anyway.
+func (v *variant) problemOfUnsupported(k kind, value string) Problem {
+	if _, ok := parseRate(value); k == rateLine && !ok {
+		return BadRate
+	}
+	if _, ok := parseWindow(value); k == visitLine && !ok {
+		return BadVisit
+	}
+	if v.endsRun(k) {
+		return ValueIgnored
+	}
+	return Unsupported
 }
 
 // problemOfName returns the problem with a User-agent value.

@@ -22,6 +22,8 @@ func issues(d dialect.Dialect, file string) string {
 func TestLint(t *testing.T) {
 	const (
 		unknown     = "unknown key, line ignored"
+		ignored     = "key not supported by this dialect, value ignored"
+		badVisit    = "not a window such as 0600-0845, value ignored"
 		unsupported = "key not supported by this dialect, line ignored"
 		noColon     = "no key and colon, line ignored"
 		typo        = "misspelt key, line ignored"
@@ -68,7 +70,7 @@ func TestLint(t *testing.T) {
 			[]string{"line 3: " + ended + ": b", "line 5: " + ended + ": c", "line 8: " + ended + ": e", "line 13: " + noColon + ": x"}},
 		{"User-agent: *\nCrawl-delay: 1\nUser-agent: a\nDisallow: /\n", "google original1994", []string{"line 2: " + unsupported + ": Crawl-delay", "line 3: " + continues + ": a"}},
 		{"User-agent: *\nCrawl-delay: 1\nUser-agent: a\nDisallow: /\n", "coccoc", nil},
-		{"User-agent: *\nCrawl-delay: 1\nUser-agent: a\nDisallow: /\n", "seznam", []string{"line 2: " + unsupported + ": Crawl-delay"}},
+		{"User-agent: *\nCrawl-delay: 1\nUser-agent: a\nDisallow: /\n", "seznam", []string{"line 2: " + ignored + ": Crawl-delay"}},
 		{"User-agent: *\n# a\nUser-agent: a\n\t\nUser-agent: b\nUser-agent: c\nDisallow: /\n\nUser-agent: d\nDisallow: /\n", "rfc9309 google coccoc", []string{"line 5: " + continues + ": b"}},
 		{"\nUser-agent: *\n\nCrawl-delay: 1\nDisallow:\nCrawl-delay: 2\n\nUser-agent: a\nDisallow: /\n", "rfc9309 coccoc", nil},
 		{"User-agent: *\nAllow:\n\nUser-agent: a\nDisallow: /\n", modern, []string{"line 2: no pattern, allows nothing"}},
@@ -78,7 +80,8 @@ func TestLint(t *testing.T) {
 		{"User-agent: *\nDisallow: *a\nDisallow: /*b\nDisallow: /c$\n", "original1994", []string{"line 2: " + noSlash + ": *a", "line 3: " + plain + ": /*b", "line 4: " + plain + ": /c$"}},
 		{"User-agent: *\nAllow: /a\nSitemap: https://a.example/\nCrawl-delay: 5\nDisallow:\n", "original1994", []string{"line 2: " + unsupported + ": Allow", "line 3: " + unsupported + ": Sitemap", "line 4: " + unsupported + ": Crawl-delay"}},
 		{"User-agent: *\nAllow:\nDisallow:\n", modern, []string{"line 2: no pattern, allows nothing"}},
-		{"User-agent: *\nCrawl-delay: 5\nCrawl-delay: x\n", "google yandex seznam", []string{"line 2: " + unsupported + ": Crawl-delay", "line 3: " + unsupported + ": Crawl-delay"}},
+		{"User-agent: *\nCrawl-delay: 5\nCrawl-delay: x\n", "google yandex", []string{"line 2: " + unsupported + ": Crawl-delay", "line 3: " + unsupported + ": Crawl-delay"}},
+		{"User-agent: *\nCrawl-delay: 5\nCrawl-delay: x\n", "seznam", []string{"line 2: " + ignored + ": Crawl-delay", "line 3: " + ignored + ": Crawl-delay"}},
 		{"Crawl-delay: 5\nUser-agent: *\nCrawl-delay: 5s\nCrawl-delay: NaN\nCrawl-delay: 1e400\nCrawl-delay: -1\nCrawl-delay: 1,5\nCrawl-delay: 5\nCrawl-delay:\n", "rfc9309 coccoc",
 			[]string{"line 1: " + orphan + ": Crawl-delay", "line 3: " + badDelay + ": 5s", "line 4: " + badDelay + ": NaN", "line 5: " + badDelay + ": 1e400", "line 6: " + badDelay + ": -1", "line 7: " + badDelay + ": 1,5", "line 9: " + badDelay}},
 		{"User-agent: *\nCrawl-delay: 100\nCrawl-delay: 1.5\n", "coccoc", []string{"line 2: " + delayRead + ": 100", "line 3: " + delayRead + ": 1.5"}},
@@ -86,6 +89,8 @@ func TestLint(t *testing.T) {
 		{"Sitemap: /s.xml\nSitemap:\n", "rfc9309 coccoc seznam", []string{"line 1: " + relative + ": /s.xml", "line 2: " + noURL}},
 		{"User-agent: *\nDisallow: /\xE9\nDisallow: /é\n", all, []string{"line 2: not UTF-8, bytes are compared unchanged: /\xE9"}},
 		{"\xFF\xFEU\x00s\x00e\x00r\x00", modern, []string{"file is in UTF-16 instead of UTF-8, all lines ignored"}},
+		{"\xFF\xFEx: 1\nUser-agent: *\nDisallow: /a\n", modern, []string{"line 1: " + unknown + ": \xFF\xFEx"}},
+		{"\xFF\xFEx: 1\nUser-agent: *\nDisallow: /a #\x00\n", modern, []string{"line 1: " + unknown + ": \xFF\xFEx"}},
 		{"User-agent: *\nDisallow: /a\x00b\n", "google", []string{"line 2: line has a NUL or is too long, rest of the line ignored"}},
 		{"User-agent: *\nDisallow: /" + strings.Repeat("a", 17000) + "\n", "google", []string{"line 2: line has a NUL or is too long, rest of the line ignored"}},
 		{"Disallow: /a\nUser-agent: *\nCrawl-delay: 5s\n", "temoto", []string{"line 1: " + refused + ": Disallow: /a", "line 3: " + refused + ": Crawl-delay: 5s"}},
@@ -93,11 +98,15 @@ func TestLint(t *testing.T) {
 		{"User-agent: *\nDisallow: /s?b=1&\nDisallow: /s?ab=1&a\nDisallow: /s?%5B=1&A=2\nDisallow: /s?b=1&a\n", "temoto",
 			[]string{"line 4: " + unsorted + ": /s?%5B=1&A=2", "line 5: " + unsorted + ": /s?b=1&a"}},
 		{"User-agent: a\nRequest-rate: 1/5\nVisit-time: x\nClean-param: a\nDisallow: /b\n", "rfc9309 google coccoc original1994",
-			[]string{"line 2: " + unsupported + ": Request-rate", "line 3: " + unsupported + ": Visit-time", "line 4: " + unsupported + ": Clean-param"}},
+			[]string{"line 2: " + unsupported + ": Request-rate", "line 3: " + badVisit + ": x", "line 4: " + unsupported + ": Clean-param"}},
+		{"User-agent: a\nRequest-rate: 5\nVisit-time: 0600-0845\nVisit-time: 6-8\nDisallow: /b\n", "rfc9309 google coccoc original1994 yandex",
+			[]string{"line 2: " + badRate + ": 5", "line 3: " + unsupported + ": Visit-time", "line 4: " + badVisit + ": 6-8"}},
 		{"User-agent: a\nRequest-rate: 1/5\nRequest-rate: 5\nRequest-rate: 1/1 0600-0860\nVisit-time: 0600-0845\nDisallow: /b\n", "seznam",
-			[]string{"line 3: " + badRate + ": 5", "line 4: " + badRate + ": 1/1 0600-0860", "line 5: " + unsupported + ": Visit-time"}},
+			[]string{"line 3: " + badRate + ": 5", "line 4: " + badRate + ": 1/1 0600-0860", "line 5: " + ignored + ": Visit-time"}},
+		{"User-agent: a\nVisit-time: 0600-0860\nDisallow: /b\n", "seznam", []string{"line 2: " + badVisit + ": 0600-0860"}},
 		{"User-agent: *\nRequest-rate: 1/5\nUser-agent: a\nDisallow: /b\n", "seznam", nil},
 		{"Clean-param: a&b /c\nClean-param: a&&b\nClean-param:\nUser-agent: *\nDisallow: /b\n", "yandex", []string{"line 2: " + badClean + ": a&&b", "line 3: " + badClean}},
+		{"Clean-param: ref /a?b$\nClean-param: ref$x\nUser-agent: *\nDisallow: /b\n", "yandex", []string{"line 1: " + badClean + ": ref /a?b$", "line 2: " + badClean + ": ref$x"}},
 		{"User-agent: *\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n", "yandex", []string{"line 4: another group of *, combined with the first"}},
 		{"User-agent: *\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n", "rfc9309 google coccoc original1994 seznam", nil},
 		{"User-agent: *\nDisallow: /" + strings.Repeat("a", 1024) + "\n", "yandex", []string{"line 2: pattern has more than 1024 characters, never matches: /" + strings.Repeat("a", 1024)}},
@@ -138,6 +147,7 @@ func TestLintIgnoredLines(t *testing.T) {
 		dialect.NoColon: "#", dialect.UnknownKey: "#", dialect.Unsupported: "#", dialect.TypoIgnored: "#", dialect.OrphanRule: "#",
 		dialect.BadSitemap: "#", dialect.NoSlash: "Disallow:", dialect.EmptyAllow: "Disallow:", dialect.BadDelay: "Crawl-delay: .",
 		dialect.BadRate: "Request-rate: .", dialect.BadCleanParam: "#",
+		dialect.BadVisit: "Visit-time: .", dialect.ValueIgnored: "Visit-time: .",
 	}
 	agents := []string{"x", "FooBot", "Foo-Bot", "Foo-Bot-News"}
 	r := rand.New(rand.NewPCG(18, 19))
@@ -157,8 +167,6 @@ func TestLintIgnoredLines(t *testing.T) {
 					other = "Allow:" // an empty Disallow would allow everything
 				case issue.Problem == dialect.NoColon && d == dialect.Yandex():
 					other = "x" // a comment would end a run of User-agent lines
-				case issue.Problem == dialect.Unsupported && d == dialect.Seznam() && issue.Detail != "Clean-param":
-					other = "Visit-time: ." // these lines are ignored, but they end a run of User-agent lines
 				}
 				checked[issue.Problem]++
 				changed := slices.Clone(lines)

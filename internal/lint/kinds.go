@@ -61,7 +61,7 @@ var kinds = []Kind{
 	{ID: "misspelt-key", Severity: Error, Meaning: "The key is misspelt, so the line is ignored."},
 	{ID: "misspelt-key-accepted", Severity: Note, Meaning: "The key is misspelt, but the dialect accepts it."},
 	{ID: "unknown-key", Severity: Warning, Meaning: "No dialect knows the key, so the line is ignored."},
-	{ID: "unsupported-key", Severity: Note, Meaning: "The dialect does not know the key, so it ignores the line."},
+	{ID: "unsupported-key", Severity: Note, Meaning: "The dialect does not support the key, so it ignores the value."},
 	{ID: "foreign-key", Severity: Note, Meaning: "The key belongs to another system, or to none any more. It is not a rule."},
 
 	{ID: "rule-before-group", Severity: Error, Meaning: "No User-agent line is before the line, so it is ignored."},
@@ -92,6 +92,7 @@ var kinds = []Kind{
 	{ID: "bad-crawl-delay", Severity: Warning, Meaning: "The value is not a number of seconds, so it is ignored."},
 	{ID: "changed-crawl-delay", Severity: Note, Meaning: "The dialect changes the number of seconds."},
 	{ID: "bad-request-rate", Severity: Warning, Meaning: "The value is not a rate such as 10/1m, so it is ignored."},
+	{ID: "bad-visit-time", Severity: Warning, Meaning: "The value is not a window such as 0600-0845, so it is ignored."},
 	{ID: "bad-clean-param", Severity: Warning, Meaning: "The value is not a list of parameters and a path, so it is ignored."},
 
 	{ID: "bad-sitemap", Severity: Error, Meaning: "The value is not an absolute URL, so it is ignored."},
@@ -127,6 +128,7 @@ var idOfProblem = map[dialect.Problem]string{
 	dialect.NoColon:         "no-colon",
 	dialect.UnknownKey:      "unknown-key",
 	dialect.Unsupported:     "unsupported-key",
+	dialect.ValueIgnored:    "unsupported-key",
 	dialect.TypoIgnored:     "misspelt-key",
 	dialect.TypoAccepted:    "misspelt-key-accepted",
 	dialect.ColonAdded:      "colon-added",
@@ -150,6 +152,7 @@ var idOfProblem = map[dialect.Problem]string{
 	dialect.GroupContinues:  "group-continues",
 	dialect.GroupEnded:      "group-ended",
 	dialect.BadRate:         "bad-request-rate",
+	dialect.BadVisit:        "bad-visit-time",
 	dialect.BadCleanParam:   "bad-clean-param",
 	dialect.LongRule:        "pattern-too-long",
 	dialect.TooManyRules:    "too-many-rules",

@@ -21,9 +21,7 @@ type line struct {
 // linesOf returns the lines of a file that have a key. As in the dialects, a line ends with CR, LF
 // or both.
 func linesOf(body []byte) (lines []line) {
-	text := string(bytes.TrimPrefix(body[:min(len(body), dialect.SizeLimit)], []byte("\xEF\xBB\xBF")))
-	text = strings.ReplaceAll(text, "\r\n", "\n")
-	text = strings.ReplaceAll(text, "\r", "\n")
+	text := withLF(bytes.TrimPrefix(body[:min(len(body), dialect.SizeLimit)], []byte("\xEF\xBB\xBF")))
 	number := 0
 	for text := range strings.SplitSeq(text, "\n") {
 		number++
@@ -41,16 +39,23 @@ func linesOf(body []byte) (lines []line) {
 	return lines
 }
 
+// withLF returns a text with an LF at the end of each line.
+func withLF(text []byte) string {
+	return strings.ReplaceAll(strings.ReplaceAll(string(text), "\r\n", "\n"), "\r", "\n")
+}
+
 // foreignKeys has the keys of other systems, each with a remark.
 var foreignKeys = map[string]string{
 	"cache-delay":    "no search engine reads it",
 	"clean-param":    "Yandex reads it",
 	"content-signal": "it says how the content may be used",
 	"content-usage":  "it says how the content may be used",
+	"domain":         "no search engine reads it",
 	"host":           "Yandex read it until 2018",
 	"license":        "it has the URL of a license (RSL)",
 	"noindex":        "search engines have ignored it since 2019",
 	"request-rate":   "Seznam reads it",
+	"revisit-after":  "no search engine reads it",
 	"robot-version":  "it is from a draft of 1996",
 	"visit-time":     "it is from a draft of 1996",
 }
@@ -61,7 +66,7 @@ func (l *linter) lintLines() {
 		l.addToAll("byte-order-mark", 1, "the file begins with a byte order mark")
 	}
 	if at := bytes.IndexByte(l.body, 0); at >= 0 {
-		l.addToAll("nul-byte", 1+bytes.Count(l.body[:at], []byte("\n")), "the line has a NUL")
+		l.addToAll("nul-byte", 1+strings.Count(withLF(l.body[:at]), "\n"), "the line has a NUL")
 	}
 	empty := line{} // the first User-agent line of a group without rules
 	for _, line := range l.lines {

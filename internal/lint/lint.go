@@ -135,10 +135,13 @@ func isHTML(body []byte) bool {
 	return false
 }
 
+// unknown has the problems with a key that a dialect does not know.
+var unknown = []dialect.Problem{dialect.UnknownKey, dialect.Unsupported, dialect.ValueIgnored}
+
 // addIssues adds the findings that a dialect makes by itself.
 func (l *linter) addIssues(d dialect.Dialect) {
 	for _, i := range d.Lint(l.body) {
-		if about, ok := foreignKeys[strings.ToLower(i.Detail)]; ok && (i.Problem == dialect.UnknownKey || i.Problem == dialect.Unsupported) {
+		if about, ok := foreignKeys[strings.ToLower(i.Detail)]; ok && slices.Contains(unknown, i.Problem) {
 			l.add(d, "foreign-key", i.Line, i.Detail+" is not a rule: "+about, "")
 			continue
 		}

@@ -70,3 +70,30 @@ func TestSignalOfPath(t *testing.T) {
 		}
 	}
 }
+
+// TestLinesOfBareCR checks that a line ends at CR, as in the dialects, and not only at LF.
+func TestLinesOfBareCR(t *testing.T) {
+	for _, end := range []string{"\n", "\r", "\r\n"} {
+		file := strings.Join([]string{"User-agent: *", "Disallow: /a", "", "Disallow: /b\x00"}, end)
+		for _, f := range Lint([]byte(file), Options{}) {
+			if f.ID == "nul-byte" && f.Line != 4 {
+				t.Errorf("%q: line %d, want 4", file, f.Line)
+			}
+		}
+	}
+}
+
+// TestForeignKeys checks that keys of other systems are notes.
+func TestForeignKeys(t *testing.T) {
+	file := "User-agent: *\nDomain: example.com\nRevisit-after: 7 days\nHost: example.com\nNoindex: /x\nDisallow: /a\n"
+	var notes []int
+	for _, f := range Lint([]byte(file), Options{Dialects: dialect.All()}) {
+		if f.ID != "foreign-key" || f.Severity != Note {
+			t.Errorf("%+v", f)
+		}
+		notes = append(notes, f.Line)
+	}
+	if want := []int{2, 3, 4, 5}; !slices.Equal(notes, want) {
+		t.Errorf("notes about the lines %v, want %v", notes, want)
+	}
+}

@@ -13,6 +13,15 @@ type frontierState struct {
 	Growth *float64 `json:"growth,omitempty"` // growth of Waiting in pages per minute; nil if it is not known yet
 }
 
+// frontierOf returns the state of a URLStore, or nil if there is none or if it has only handed out
+// pages. Pages do not wait in such a store.
+func frontierOf(s *collyrobots.FrontierStats, growth *float64) *frontierState {
+	if s == nil || s.Waiting+s.Done+s.Denied+s.Failed+s.OverBudget+s.Unrecorded == 0 {
+		return nil
+	}
+	return &frontierState{FrontierStats: *s, Growth: growth}
+}
+
 // waiting returns the number of pages of a host that wait, in the process and in the URLStore.
 func waiting(host *collyrobots.HostStats) int { return host.Waiting + host.OnDisk }
 

@@ -3,6 +3,8 @@ package view
 import (
 	"testing"
 	"time"
+
+	"github.com/collyrobots/collyrobots"
 )
 
 func TestGrowth(t *testing.T) {
@@ -35,5 +37,30 @@ func TestGrowth(t *testing.T) {
 	}
 	if len(g.marks) > 70 {
 		t.Errorf("%d marks are kept", len(g.marks))
+	}
+}
+
+// TestFrontierOf checks that a URLStore without pages has no card. The journal of collyrobots crawl is
+// such a store: its pages wait in the plugin.
+func TestFrontierOf(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		stats *collyrobots.FrontierStats
+		want  bool
+	}{
+		{"no store", nil, false},
+		{"an empty store", &collyrobots.FrontierStats{}, false},
+		{"a store whose pages do not wait", &collyrobots.FrontierStats{Out: 3, Duplicates: 7}, false},
+		{"a page waits", &collyrobots.FrontierStats{Waiting: 1, Hosts: 1}, true},
+		{"all pages are done", &collyrobots.FrontierStats{Done: 5}, true},
+		{"a page was denied", &collyrobots.FrontierStats{Denied: 1}, true},
+		{"a page has failed", &collyrobots.FrontierStats{Failed: 1}, true},
+		{"a page is over the budget", &collyrobots.FrontierStats{OverBudget: 1}, true},
+		{"a page is not recorded", &collyrobots.FrontierStats{Unrecorded: 1, Error: "disk full"}, true},
+	} {
+		got := frontierOf(test.stats, nil)
+		if (got != nil) != test.want || got != nil && got.FrontierStats != *test.stats {
+			t.Errorf("%s: got %+v", test.name, got)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -117,12 +118,19 @@ func (h *Page) try(ctx context.Context, st *robotsState, u *url.URL, from int) {
 	decided := 0
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	if d, err := h.plugin.Check(ctx, u.String()); err != nil {
-		st.Error = err.Error()
-	} else {
-		st.Decision, decided = &d, d.Rule.Line
-	}
 	body := st.File.body
+	d, err := h.plugin.Check(ctx, u.String())
+	switch {
+	case err == nil:
+		st.Decision = &d
+		decided = d.Rule.Line
+	case errors.Is(err, collyrobots.ErrClosed) && body == nil:
+		st.Error = "the crawl has ended"
+	case errors.Is(err, collyrobots.ErrClosed):
+		st.Error = "the crawl has ended; these are the readings of its last robots.txt"
+	default:
+		st.Error = err.Error()
+	}
 	if body == nil {
 		return
 	}

@@ -38,7 +38,7 @@ type state struct {
 	NotSent      map[collyrobots.Ending]int                           `json:"not_sent,omitempty"`       // pages that were not sent, since Handler was called
 	DeniedBy     map[string]int                                       `json:"denied_by,omitempty"`      // the number of denials by reason, since Handler was called
 	Sitemaps     *sitemapsState                                       `json:"sitemaps,omitempty"`
-	Frontier     *frontierState                                       `json:"frontier,omitempty"`         // nil without the option Frontier
+	Frontier     *frontierState                                       `json:"frontier,omitempty"`         // nil without the option Frontier, or if its URLStore has no pages
 	RobotsTags   collyrobots.RobotsTagStats                           `json:"robots_tags,omitzero"`       // pages with rules such as noindex
 	Signatures   *collyrobots.SignatureStats                          `json:"signatures,omitempty"`       // nil if no request is signed
 	Usage        *collyrobots.UsageStats                              `json:"usage,omitempty"`            // nil without the option Purpose
@@ -108,9 +108,7 @@ func (h *Page) stateFor(q question, c *cursor) *state {
 		Known:        s.known,
 		Matching:     s.hosts.matching,
 		Busy:         s.busy,
-	}
-	if s.stats.Frontier != nil {
-		st.Frontier = &frontierState{FrontierStats: *s.stats.Frontier, Growth: s.growth}
+		Frontier:     frontierOf(s.stats.Frontier, s.growth),
 	}
 	rows := s.hosts.best
 	st.Hosts = make([]hostState, 0, len(rows))
@@ -125,7 +123,7 @@ func (h *Page) stateFor(q question, c *cursor) *state {
 	st.Statuses = r.counts.all
 	st.Series = r.series.state()
 	st.NotSent = maps.Clone(r.notSent)
-	if st.Frontier == nil { // otherwise these pages wait in the frontier again
+	if s.stats.Frontier == nil { // otherwise these pages wait in the frontier again
 		maps.Copy(st.NotSent, s.stats.NotSent)
 	}
 	shown := make(map[string]bool, len(rows))

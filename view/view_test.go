@@ -192,7 +192,7 @@ func TestClosedPlugin(t *testing.T) {
 		t.Error(err)
 	}
 	tried := triedFor(t, h, "robots=http://a.test/robots.txt&url=/2")
-	if !tried.Kept || tried.Decision != nil || tried.Error == "" || len(tried.Readings) != len(dialect.All()) || tried.Readings[0].Allowed {
+	if !tried.Kept || tried.Decision != nil || tried.Error != "the crawl has ended; these are the readings of its last robots.txt" || len(tried.Readings) != len(dialect.All()) || tried.Readings[0].Allowed {
 		t.Errorf("%+v", tried)
 	}
 }

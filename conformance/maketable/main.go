@@ -73,7 +73,7 @@ func parsersIn(dir string) []adapter {
 		{name: "collyrobots"},
 		goAdapter(dir, "temoto"),
 		goAdapter(dir, "grobotstxt"),
-		{name: "Python", args: []string{"python3", "adapters/python/adapter.py"}},
+		pythonAdapter("adapters/python/adapter.py"),
 		{name: "robots-parser", args: []string{"node", "adapters/npm/adapter.js"}, needs: []string{"adapters/npm/node_modules/robots-parser"}},
 		{name: "Google's C++", args: []string{"python3", "adapters/google/adapter.py", google}, needs: []string{google}},
 	}
@@ -85,8 +85,25 @@ func crawlersIn(dir string) []adapter {
 	return []adapter{
 		{name: "collyrobots"},
 		colly,
-		{name: "Python", args: []string{"python3", "adapters/python/crawler.py"}},
+		pythonAdapter("adapters/python/crawler.py"),
 	}
+}
+
+// pythons are the names of programs that may be Python, the newest version first. urllib.robotparser
+// reads RFC 9309 in 3.13 and 3.14 since May 2026, and not in earlier versions.
+var pythons = []string{"python3.15", "python3.14", "python3.13", "python3"}
+
+// pythonAdapter returns the adapter that is a Python program. It uses the newest Python that the
+// machine has, and names its version and the year of the version.
+func pythonAdapter(file string) adapter {
+	const print = "import platform, sys; print('Python', platform.python_version(), '(' + sys.copyright.split('-')[1][:4] + ')')"
+	for _, python := range pythons {
+		name, err := exec.Command(python, "-c", print).Output()
+		if err == nil {
+			return adapter{name: strings.TrimSpace(string(name)), args: []string{python, file}}
+		}
+	}
+	return adapter{name: "Python", args: []string{"python3", file}}
 }
 
 // goAdapter returns the adapter that is a Go program in adapters.

@@ -140,16 +140,32 @@ func (t Tags) UnavailableAfter() (at time.Time, ok bool) {
 
 // dateLayouts are the layouts of dates, after parseDate has removed the weekday and replaced the
 // name of the zone by its offset. Google names RFC 822, RFC 850 and ISO 8601, and uses further
-// forms in its examples.
-var dateLayouts = []string{
+// forms in its examples. The form of asctime is the third one that HTTP knows (RFC 9110, section
+// 5.6.7).
+var dateLayouts = withLongMonths([]string{
 	"2 Jan 2006 15:04:05 -0700", "2 Jan 2006 15:04 -0700", "2 Jan 06 15:04:05 -0700", "2 Jan 06 15:04 -0700",
 	"2-Jan-06 15:04:05 -0700", "2-Jan-06 15:04 -0700", "2-Jan-2006 15:04:05 -0700", "2-Jan-2006 15:04 -0700",
 	"2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02T15:04",
 	"2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05", "2006-01-02", "2 Jan 2006 15:04:05", "2 Jan 2006",
+	"20060102T150405Z0700", "20060102T150405Z07", "20060102T1504Z0700", "20060102T1504Z07", "20060102T150405", "20060102T1504", "20060102",
+	time.ANSIC,
+})
+
+// withLongMonths returns the layouts, and each layout that has the abbreviated name of a month also
+// with its full name.
+func withLongMonths(layouts []string) []string {
+	all := layouts
+	for _, layout := range layouts {
+		if strings.Contains(layout, "Jan") {
+			all = append(all, strings.Replace(layout, "Jan", "January", 1))
+		}
+	}
+	return all
 }
 
-// zones has the offsets of the names of zones in RFC 822, section 5.1.
+// zones has the offsets of the names of zones in RFC 822, section 5.1, and of the zones of Europe.
 var zones = map[string]string{
+	"WET": "+0000", "WEST": "+0100", "CET": "+0100", "CEST": "+0200", "EET": "+0200", "EEST": "+0300",
 	"UT": "+0000", "UTC": "+0000", "GMT": "+0000", "Z": "+0000", "EST": "-0500", "EDT": "-0400", "CST": "-0600", "CDT": "-0500",
 	"MST": "-0700", "MDT": "-0600", "PST": "-0800", "PDT": "-0700",
 }

@@ -57,8 +57,7 @@ func (s *Signer) askedBy(values []string) (nonce string, ok bool) {
 	return "", false
 }
 
-// covers reports whether the signatures of s cover all components of a list. The site does not know
-// the label of the signature, so the key of signature-agent may differ.
+// covers reports whether the signatures of s cover all components of a list.
 func (s *Signer) covers(list httpsfv.InnerList) bool {
 	for _, item := range list.Items {
 		name, _ := item.Value.(string)
@@ -69,7 +68,9 @@ func (s *Signer) covers(list httpsfv.InnerList) bool {
 				return false
 			}
 		case "signature-agent":
-			continue
+			if s.profile.dictionary && isKeyOnly(item.Params) {
+				continue
+			}
 		default:
 			return false
 		}
@@ -78,6 +79,18 @@ func (s *Signer) covers(list httpsfv.InnerList) bool {
 		}
 	}
 	return true
+}
+
+// isKeyOnly reports whether the parameters of signature-agent are one key (RFC 9421, section 2.1.2).
+// Which key it is does not matter, because the site does not know the label of the signature.
+func isKeyOnly(params *httpsfv.Params) bool {
+	names := params.Names()
+	if len(names) != 1 || names[0] != "key" {
+		return false
+	}
+	value, _ := params.Get("key")
+	_, isText := value.(string)
+	return isText
 }
 
 // fulfils reports whether s can make a signature with these parameters, and returns their nonce.

@@ -45,8 +45,8 @@ const directoryLifetime = 24 * time.Hour
 //
 //	mux.Handle("example.com"+webbotauth.DirectoryPath, directory)
 //
-// Directory returns an error if there are no keys, or if one has the wrong size, is the published
-// test key of RFC 9421, or is given twice. The handler may be used by several goroutines.
+// Directory returns an error if there are no keys, or if one has the wrong size or a public half
+// that does not belong to its seed, is the published test key of RFC 9421, or is given twice. The handler may be used by several goroutines.
 func Directory(keys ...Key) (http.Handler, error) {
 	if len(keys) == 0 {
 		return nil, errors.New("webbotauth: Directory: no keys")

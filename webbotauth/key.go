@@ -42,10 +42,15 @@ const testKeyID = "poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U"
 
 var errTestKey = errors.New("the key is the example of RFC 9421, whose private part is public: generate a key of your own")
 
+var errMismatchedKey = errors.New("the public half of the key does not belong to its seed: use ed25519.NewKeyFromSeed")
+
 // newSigningKey checks a private key.
 func newSigningKey(private ed25519.PrivateKey) (*signingKey, error) {
 	if len(private) != ed25519.PrivateKeySize {
 		return nil, fmt.Errorf("the key has %d bytes: want an ed25519.PrivateKey of %d bytes", len(private), ed25519.PrivateKeySize)
+	}
+	if !private.Equal(ed25519.NewKeyFromSeed(private.Seed())) {
+		return nil, errMismatchedKey
 	}
 	id := KeyID(private.Public().(ed25519.PublicKey))
 	if id == testKeyID {

@@ -79,8 +79,8 @@ var ErrZeroSigner = errors.New("webbotauth: the Signer is a zero value; use NewS
 // is the URL of the key set, which a Directory serves at DirectoryPath. Under Cloudflare it is the
 // URL of the site that has the directory, such as https://example.com.
 //
-// NewSigner returns an error if the key has the wrong size or is the published test key of RFC
-// 9421, and if agent is not such a URL. The Signer keeps the key. It never writes the private part
+// NewSigner returns an error if the key has the wrong size, has a public half that does not belong
+// to its seed, or is the published test key of RFC 9421, and if agent is not such a URL. The Signer keeps the key. It never writes the private part
 // anywhere.
 func NewSigner(key ed25519.PrivateKey, agent string, profile Profile) (*Signer, error) {
 	if profile < 0 || int(profile) >= len(profiles) {

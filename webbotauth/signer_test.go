@@ -433,3 +433,19 @@ func BenchmarkSign(b *testing.B) {
 		})
 	}
 }
+
+// TestMismatchedKey checks that a private key is refused if its public half does not belong to its
+// seed: its signatures would not be valid for the key that its owner has published.
+func TestMismatchedKey(t *testing.T) {
+	mixed := ed25519.PrivateKey(slices.Concat(testKey(1).Seed(), publicOf(testKey(2))))
+	if _, err := webbotauth.NewSigner(mixed, "https://example.com"+webbotauth.DirectoryPath, webbotauth.Draft); err == nil {
+		t.Error("NewSigner accepts the key")
+	}
+	if _, err := webbotauth.Directory(webbotauth.Key{Private: mixed}); err == nil {
+		t.Error("Directory accepts the key")
+	}
+	s := forms[0].signer(t, testKey(1))
+	if err := s.SetKey(mixed); err == nil || s.KeyID() != webbotauth.KeyID(publicOf(testKey(1))) {
+		t.Errorf("SetKey: error %v, key %s", err, s.KeyID())
+	}
+}

@@ -393,7 +393,7 @@ func TestErrorsBeginWithTheirPackage(t *testing.T) {
 	for prefix, errs := range map[string][]error{
 		"collyrobots: ": {
 			collyrobots.ErrAttached, collyrobots.ErrNilCollector, collyrobots.ErrClosed, collyrobots.ErrRedirectWait,
-			collyrobots.ErrLeaseEnded, &collyrobots.OptionError{Option: "MinDelay", Reason: "-1ns is negative"},
+			collyrobots.ErrLeaseEnded, collyrobots.ErrNotSent, &collyrobots.OptionError{Option: "MinDelay", Reason: "-1ns is negative"},
 			&collyrobots.DisallowedError{}, &collyrobots.PrivateNetworkError{}, &collyrobots.ShardError{}, &collyrobots.PaceError{},
 		},
 		"store: ":      {store.ErrClosed, &store.CorruptError{Err: io.EOF}, &store.VersionError{}},

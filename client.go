@@ -2,6 +2,7 @@ package collyrobots
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -169,8 +170,9 @@ type Turn struct {
 
 // Acquire is for clients that send their requests themselves, such as a headless browser. It
 // decides about req and waits until it may start. Then the caller sends the request at once, calls
-// Answered with the response, and calls End when the response was read. Acquire neither sends req
-// nor changes it. It uses the URL, the Host and the User-Agent header of req. For a
+// Answered with the response, and calls End when the response was read. If there is no response, or
+// the request was not sent, the caller calls Failed instead. Acquire neither sends req nor changes
+// it. It uses the URL, the Host and the User-Agent header of req. For a
 // redirect, set req.Response to the response that has led to it, and its Request field to the
 // request before.
 //
@@ -236,18 +238,54 @@ func (t *Turn) answered(resp *http.Response) (log func()) {
 	return log
 }
 
-// End gives the place of the request back to its host. Only the first call has an effect.
-func (t *Turn) End() {
+// End gives the place of the request back to its host. Only the first call of End or Failed has an
+// effect.
+func (t *Turn) End() { t.end(nil) }
+
+// Failed is End for a request that got no response, or whose body could not be read, because of
+// err. Events have err in an event of the kind EventAnswered. Failed(nil) is like End.
+//
+// If err wraps ErrNotSent, or says that no connection was made, the request was not sent. It is
+// then not counted, also not for MaxPages and AdaptiveDelay, and if it was the probe of a host that
+// StopRefused has stopped, the next page is. Such errors are *net.DNSError, syscall.ECONNREFUSED
+// and a *net.OpError of dialing. The next request to the host keeps the delay all the same, because
+// an attempt to connect is work for a server.
+//
+// With any other err, the request may have reached the host, so it is counted for MaxPages. A
+// connection that was reset (syscall.ECONNRESET) within ten seconds of the start is a refusal for
+// StopRefused. Under AdaptiveDelay, a request that has failed late makes the delay longer, and none
+// makes it shorter.
+func (t *Turn) Failed(err error) { t.end(err) }
+
+// end ends the turn. err is that of Failed, or nil.
+func (t *Turn) end(err error) {
 	if t == nil {
 		return
 	}
+	log := t.finish(err)
+	if log != nil {
+		log()
+	}
+}
+
+// finish is end without the log message of a refusal. It returns a function that logs it, or nil.
+func (t *Turn) finish(err error) (log func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.ended {
-		return
+		return nil
 	}
 	t.ended = true
-	t.q.trace.ended(t.q.host, &t.q.ticket, true, 0, nil)
-	t.q.giveBack()
-	t.q.limiter.tellNextStart(t.q.host)
+	q := t.q
+	q.trace.ended(q.host, &q.ticket, true, 0, err)
+	if isUnsent(err) && !q.replied {
+		q.sent.Store(false)
+	}
+	log = q.recordFailure(err)
+	if errors.Is(err, context.Canceled) {
+		markEnded(q.host, err)
+	}
+	q.abandon()
+	q.limiter.tellNextStart(q.host)
+	return log
 }

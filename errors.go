@@ -29,6 +29,10 @@ var (
 	// nil or has no URL.
 	ErrNilRequest = errors.New("collyrobots: the request is nil or has no URL")
 
+	// ErrNotSent is for Turn.Failed: the program has not sent the request, or there was no
+	// connection. An error that wraps it says the same.
+	ErrNotSent = errors.New("collyrobots: the request was not sent")
+
 	// ErrClosed is the error of requests and calls after Close.
 	ErrClosed = errors.New("collyrobots: the plugin is closed")
 

@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"net/url"
+	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -131,6 +135,119 @@ func TestAnsweredSlowsDown(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestFailed checks what follows from the error of a Turn: whether the request counts, also for
+// MaxPages and AdaptiveDelay, whether it is a refusal, and when the next one may start.
+func TestFailed(t *testing.T) {
+	for name, test := range map[string]struct {
+		err     error
+		unsent  bool
+		refused bool
+		after   time.Duration // from the start of the request to Failed
+	}{
+		"nil":                   {},
+		"reset":                 {err: &net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}, refused: true},
+		"reset, wrapped":        {err: fmt.Errorf("net::ERR_CONNECTION_RESET: %w", syscall.ECONNRESET), refused: true, after: 9 * time.Second},
+		"reset, late":           {err: syscall.ECONNRESET, after: 11 * time.Second},
+		"reset while dialing":   {err: &net.OpError{Op: "dial", Err: syscall.ECONNRESET}, unsent: true},
+		"connection refused":    {err: syscall.ECONNREFUSED, unsent: true},
+		"connection refused 2":  {err: &url.Error{Op: "Get", Err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}, unsent: true},
+		"no such host":          {err: &net.DNSError{IsNotFound: true}, unsent: true},
+		"timeout":               {err: context.DeadlineExceeded, after: 5 * time.Second},
+		"timeout while dialing": {err: &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}, unsent: true, after: 5 * time.Second},
+		"canceled":              {err: context.Canceled, after: time.Second},
+		"not sent":              {err: fmt.Errorf("the tab was closed: %w", collyrobots.ErrNotSent), unsent: true},
+		"another":               {err: errors.New("net::ERR_HTTP2_PROTOCOL_ERROR")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 2\n")}, func(t *testing.T, web *robotstest.Web) {
+				var events []collyrobots.Event
+				p := newTurns(t, web, collyrobots.MaxPages(1), collyrobots.StopRefused(9), collyrobots.AdaptiveDelay(0.5))
+				p.Listen(func(e collyrobots.Event) {
+					if e.RequestKind == collyrobots.RequestPage {
+						events = append(events, e)
+					}
+				})
+				turn, err := p.Acquire(t.Context(), request(t, "http://a.test/1"))
+				must(t, err)
+				before := hostStats(t, p, "a.test")
+				time.Sleep(test.after)
+				turn.Failed(test.err)
+				turn.Failed(syscall.ECONNRESET) // has no effect
+				turn.End()
+				s := hostStats(t, p, "a.test")
+				if want := map[bool]int{false: 2, true: 1}[test.unsent]; s.Requests != want || s.Pages != 0 {
+					t.Errorf("got %d requests and %d pages, want %d and 0", s.Requests, s.Pages, want)
+				}
+				if refused := s.Refusals == 1; refused != test.refused || s.Refusals > 1 {
+					t.Errorf("got %d refusals", s.Refusals)
+				}
+				if slower := s.ResponseTime > before.ResponseTime; slower != (!test.unsent && test.after > 0) {
+					t.Errorf("the response time was %v, and is %v", before.ResponseTime, s.ResponseTime)
+				}
+				if canceled := s.Ended == collyrobots.EndingCancelled; canceled != (name == "canceled") {
+					t.Errorf("got ending %q", s.Ended)
+				}
+				began := time.Now()
+				next, err := p.Acquire(t.Context(), request(t, "http://a.test/2"))
+				if denied := errors.Is(err, colly.ErrRobotsTxtBlocked); denied == test.unsent || err != nil && !denied {
+					t.Errorf("the next page got error %v", err)
+				}
+				if took, want := time.Since(began), max(0, 2*time.Second-test.after); test.unsent && took != want {
+					t.Errorf("the next page waited %v, want %v", took, want)
+				}
+				next.End()
+				must(t, p.Close()) // waits until the events are delivered
+				if len(events) < 2 || events[0].Kind != collyrobots.EventStarted || events[1].Kind != collyrobots.EventAnswered ||
+					events[1].Status != 0 || events[1].Took != test.after || !errors.Is(events[1].Err, test.err) {
+					t.Errorf("got events %v", events)
+				}
+			})
+		})
+	}
+}
+
+// A failure after the response counts as a page, and is no refusal.
+func TestFailedAfterAnswered(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "")}, func(t *testing.T, web *robotstest.Web) {
+		p := newTurns(t, web, collyrobots.MaxPages(1))
+		turn, err := p.Acquire(t.Context(), request(t, "http://a.test/1"))
+		must(t, err)
+		turn.Answered(http.StatusOK, nil)
+		turn.Failed(syscall.ECONNREFUSED) // as if it were the error of the body
+		if s := hostStats(t, p, "a.test"); s.Requests != 2 || s.Pages != 1 || s.Refusals != 0 {
+			t.Errorf("got %+v", s)
+		}
+		_, err = p.Acquire(t.Context(), request(t, "http://a.test/2"))
+		if !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			t.Errorf("the next page got error %v", err)
+		}
+	})
+}
+
+// TestFailedStopsAHost checks that resets stop a host, and that a probe that was not sent leaves
+// the next page to be the probe.
+func TestFailedStopsAHost(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "")}, func(t *testing.T, web *robotstest.Web) {
+		p := newTurns(t, web, collyrobots.StopRefused(2))
+		fail := func(failure error) error {
+			turn, err := p.Acquire(t.Context(), request(t, "http://a.test/1"))
+			turn.Failed(failure)
+			return err
+		}
+		must(t, fail(syscall.ECONNRESET))
+		must(t, fail(syscall.ECONNRESET))
+		if err := fail(nil); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			t.Errorf("after two resets: got error %v", err)
+		}
+		time.Sleep(time.Hour)
+		must(t, fail(syscall.ECONNREFUSED)) // a probe
+		must(t, fail(syscall.ECONNRESET))   // the next one
+		if err := fail(nil); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			t.Errorf("after the probe: got error %v", err)
+		}
+	})
 }
 
 // A turn of a redirect is guarded like a redirect that the plugin follows.

@@ -2,7 +2,9 @@ package collyrobots
 
 import (
 	"errors"
+	"net"
 	"strings"
+	"syscall"
 
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/track"
@@ -49,6 +51,15 @@ func whyUnsent(err error) error {
 		return err // the plugin has refused a second attempt, or the address of the connection
 	}
 	return nil
+}
+
+// isUnsent reports whether err, the error of a Turn, says that the request was not sent: the program
+// says so, or there was no connection.
+func isUnsent(err error) bool {
+	noName := (*net.DNSError)(nil)
+	dial := (*net.OpError)(nil)
+	return errors.Is(err, ErrNotSent) || errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &noName) ||
+		errors.As(err, &dial) && dial.Op == "dial"
 }
 
 // isTemporary reports whether a page that is denied with err may soon be allowed: its robots.txt

@@ -2,9 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/chromedp/cdproto/cdp"
@@ -94,7 +97,7 @@ func (g *guard) request(e *fetch.EventRequestPaused) {
 	err = g.proceed(e.RequestID)
 	if err != nil { // the page was closed
 		g.take(e.RequestID)
-		turn.End()
+		turn.Failed(collyrobots.ErrNotSent)
 	}
 }
 
@@ -167,12 +170,29 @@ func (g *guard) load(e *fetch.EventRequestPaused, x *exchange, resp *http.Respon
 	if isRedirect {
 		g.redirects[e.RequestID] = resp
 	}
-	if isRedirect || e.ResponseErrorReason != "" || !g.endIsSeen(e) {
+	switch {
+	case e.ResponseErrorReason != "":
+		x.turn.Failed(failure(e.ResponseErrorReason))
+		return
+	case isRedirect || !g.endIsSeen(e):
 		x.turn.End()
 		return
 	}
 	g.loading[e.NetworkID] = x
-	time.AfterFunc(maxLoading, func() { g.loaded(e.NetworkID) })
+	time.AfterFunc(maxLoading, func() { g.loaded(e.NetworkID, nil) })
+}
+
+// failure returns the error of a request without a response. The plugin has to know whether the
+// request was sent, and whether the server has reset the connection.
+func failure(reason network.ErrorReason) error {
+	switch reason {
+	case network.ErrorReasonConnectionReset:
+		return fmt.Errorf("%s: %w", reason, syscall.ECONNRESET)
+	case network.ErrorReasonNameNotResolved, network.ErrorReasonConnectionRefused, network.ErrorReasonConnectionFailed,
+		network.ErrorReasonAddressUnreachable, network.ErrorReasonInternetDisconnected:
+		return fmt.Errorf("%s: %w", reason, collyrobots.ErrNotSent)
+	}
+	return errors.New(string(reason))
 }
 
 // endIsSeen reports whether the end of a response is an event of a tab. It is not for workers, for
@@ -214,38 +234,40 @@ func frameOf(tab context.Context) cdp.FrameID {
 func (g *guard) ofTab(event any) {
 	switch e := event.(type) {
 	case *network.EventLoadingFinished:
-		g.loaded(e.RequestID)
+		g.loaded(e.RequestID, nil)
 	case *network.EventLoadingFailed:
-		g.loaded(e.RequestID)
+		g.loaded(e.RequestID, errors.New(e.ErrorText))
 	}
 }
 
-// loaded ends the turn of a request whose response was loaded, or that has failed or was canceled.
-func (g *guard) loaded(id network.RequestID) {
-	g.end(func(x *exchange) bool { return x.networkID == id })
+// loaded ends the turn of a request whose response was loaded, or that has failed or was canceled
+// because of err.
+func (g *guard) loaded(id network.RequestID, err error) {
+	g.end(err, func(x *exchange) bool { return x.networkID == id })
 }
 
-// end ends the turns of the exchanges that over accepts.
-func (g *guard) end(over func(x *exchange) bool) {
+// end ends the turns of the exchanges that over accepts. err is why they have failed, or nil.
+func (g *guard) end(err error, over func(x *exchange) bool) {
+	ended := func(x *exchange) bool {
+		if !over(x) {
+			return false
+		}
+		x.turn.Failed(err)
+		return true
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	maps.DeleteFunc(g.sent, func(_ fetch.RequestID, x *exchange) bool { return ended(x, over) })
-	maps.DeleteFunc(g.loading, func(_ network.RequestID, x *exchange) bool { return ended(x, over) })
+	maps.DeleteFunc(g.sent, func(_ fetch.RequestID, x *exchange) bool { return ended(x) })
+	maps.DeleteFunc(g.loading, func(_ network.RequestID, x *exchange) bool { return ended(x) })
 }
 
-// ended ends the turn of x if over returns true. It returns the result of over.
-func ended(x *exchange, over func(x *exchange) bool) bool {
-	if !over(x) {
-		return false
-	}
-	x.turn.End()
-	return true
-}
+// errTabClosed is the error of requests that their tab has left behind.
+var errTabClosed = errors.New("the tab was closed")
 
 // leave forgets a tab that will be closed. It returns why its document was not sent, or nil if it
 // was.
 func (g *guard) leave(tab context.Context) error {
-	g.end(func(x *exchange) bool { return x.frame == frameOf(tab) })
+	g.end(errTabClosed, func(x *exchange) bool { return x.frame == frameOf(tab) })
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	err := g.refusals[frameOf(tab)]

@@ -63,7 +63,8 @@ func Revalidate() Option {
 // SkipFresh is like Revalidate. In addition, a page is not requested while it is fresh: until the
 // time passes that the site has set with max-age in Cache-Control, or with Expires (RFC 9111,
 // section 4.2, for a private cache). A fresh page is treated like one that was answered with 304.
-// It is aborted in OnRequest, so Visit returns nil, and it counts toward Colly's MaxRequests.
+// It is aborted in OnRequest, so Visit returns nil, and it counts toward Colly's MaxRequests. A page
+// may be fresh although it has neither an ETag nor a Last-Modified.
 //
 // A response is not fresh if it has no Date, if it has neither max-age nor Expires, if it has
 // Cache-Control: no-cache, or if its Vary names Cookie.
@@ -366,7 +367,7 @@ func (v *revalidation) remember(key string, record *revalidate.Record) {
 	}
 }
 
-// forget removes the record of a page that no longer has validators. Otherwise, if the page
+// forget removes the record of a page that has neither validators nor freshness now. Otherwise, if the page
 // returned to its recorded version, a later visit would report it as unchanged. Most such pages
 // have no record, and a look-up costs less than an update.
 func (v *revalidation) forget(key string) {

@@ -483,7 +483,8 @@ func TestVaryCookie(t *testing.T) {
 	}
 }
 
-// TestSkipFresh checks when a page is not requested because of its freshness.
+// TestSkipFresh checks when a page is not requested because of its freshness, with and without a
+// validator.
 func TestSkipFresh(t *testing.T) {
 	for name, test := range map[string]struct {
 		header string // Date and Expires are relative to the bubble's start
@@ -517,42 +518,48 @@ func TestSkipFresh(t *testing.T) {
 		"no-cache in the request":    {header: "Cache-Control: max-age=3600", sent: http.Header{"Cache-Control": {"no-cache"}}, want: `GET / = 200`},
 		"a condition of the program": {header: "Cache-Control: max-age=3600", sent: http.Header{"If-Match": {`"1"`}}, want: `GET / = 200`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			site := &versions{pages: map[string]http.Header{"/": version(`ETag: "1"; ` + test.header)}}
-			if !strings.Contains(test.header, "Date:") {
-				site.pages["/"].Set("Date", "Sat, 01 Jan 2000 00:00:00 GMT")
-			}
-			inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": noDenys, "*": site}}, func(t *testing.T, web *robotstest.Web) {
-				records := store.Memory()
-				v := revalidating(t, web, records, nil, collyrobots.SkipFresh())
-				must(t, v.Request(http.MethodGet, "http://a.test/", nil, nil, http.Header{"X-Lang": {"en"}}))
-				site.since()
-				time.Sleep(test.age)
-				h := hear(collyrobots.EventUnchanged)
-				v = revalidating(t, web, records, nil, collyrobots.SkipFresh(), h.on())
-				err := v.Request(http.MethodGet, "http://a.test/", nil, nil, test.sent)
-				synctest.Wait()
-				got := site.since()
-				if got != test.want || err != nil {
-					t.Errorf("requests %q, want %q; error %v", got, test.want, err)
+		for _, validator := range []string{`ETag: "1"; `, ""} {
+			t.Run(name+"/"+validator, func(t *testing.T) {
+				want := test.want
+				if validator == "" {
+					want = strings.Replace(want, `"1" = 304`, "= 200", 1)
 				}
-				calls := v.since()
-				stats := v.robots.Stats()
-				v.robots.Close()
-				if test.want != "" {
-					if stats.Revalidation.Fresh != 0 {
-						t.Errorf("stats %+v", stats.Revalidation)
+				site := &versions{pages: map[string]http.Header{"/": version(validator + test.header)}}
+				if !strings.Contains(test.header, "Date:") {
+					site.pages["/"].Set("Date", "Sat, 01 Jan 2000 00:00:00 GMT")
+				}
+				inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": noDenys, "*": site}}, func(t *testing.T, web *robotstest.Web) {
+					records := store.Memory()
+					v := revalidating(t, web, records, nil, collyrobots.SkipFresh())
+					must(t, v.Request(http.MethodGet, "http://a.test/", nil, nil, http.Header{"X-Lang": {"en"}}))
+					site.since()
+					time.Sleep(test.age)
+					h := hear(collyrobots.EventUnchanged)
+					v = revalidating(t, web, records, nil, collyrobots.SkipFresh(), h.on())
+					err := v.Request(http.MethodGet, "http://a.test/", nil, nil, test.sent)
+					synctest.Wait()
+					got := site.since()
+					if got != want || err != nil {
+						t.Errorf("requests %q, want %q; error %v", got, want, err)
 					}
-					return
-				}
-				if e := h.wait(); len(e) != 1 || e[0].URL != "http://a.test/" || e[0].Host != "a.test" || e[0].Status != 0 || e[0].Request == 0 {
-					t.Errorf("events %+v", e)
-				}
-				if calls != "unchanged /" || stats.Revalidation.Fresh != 1 || stats.Totals.Unchanged != 1 || stats.Totals.Waiting != 0 {
-					t.Errorf("calls %s, stats %+v", calls, stats.Revalidation)
-				}
+					calls := v.since()
+					stats := v.robots.Stats()
+					v.robots.Close()
+					if want != "" {
+						if stats.Revalidation.Fresh != 0 {
+							t.Errorf("stats %+v", stats.Revalidation)
+						}
+						return
+					}
+					if e := h.wait(); len(e) != 1 || e[0].URL != "http://a.test/" || e[0].Host != "a.test" || e[0].Status != 0 || e[0].Request == 0 {
+						t.Errorf("events %+v", e)
+					}
+					if calls != "unchanged /" || stats.Revalidation.Fresh != 1 || stats.Totals.Unchanged != 1 || stats.Totals.Waiting != 0 {
+						t.Errorf("calls %s, stats %+v", calls, stats.Revalidation)
+					}
+				})
 			})
-		})
+		}
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// A Record has the validators of the last response for a URL, and how long it is fresh. It is
-// immutable.
+// A Record has the validators of the last response for a URL, if it has any, and how long it is
+// fresh. It is immutable.
 type Record struct {
 	ETag         string    `json:"etag,omitempty"`
 	LastModified string    `json:"last_modified,omitempty"`
@@ -47,7 +47,8 @@ const longest = 512
 var ErrUnusable = errors.New("the ETag or Last-Modified is malformed, too long or repeated")
 
 // New returns the record of a complete response with status 200 to a GET of u with this header. It
-// returns nil if the response has no validator that can be used, or must not be stored. The error
+// returns nil if the response is not fresh and has no validator that can be used, or if it must not
+// be stored. The error
 // is nil or ErrUnusable. If only one of two validators can be used, New returns both a record and
 // ErrUnusable.
 func New(u *url.URL, sent, received http.Header, now time.Time) (*Record, error) {
@@ -61,9 +62,6 @@ func New(u *url.URL, sent, received http.Header, now time.Time) (*Record, error)
 	if err != nil {
 		err = ErrUnusable
 	}
-	if etag == "" && modified == "" {
-		return nil, err
-	}
 	r := &Record{
 		ETag:         etag,
 		LastModified: modified,
@@ -71,7 +69,6 @@ func New(u *url.URL, sent, received http.Header, now time.Time) (*Record, error)
 		Stored:       now.UTC().Truncate(time.Second),
 		Version:      recordVersion,
 	}
-	r.Selected = r.selection(u, sent)
 	if r.Vary != "*" && !slices.Contains(strings.Split(r.Vary, ","), "cookie") {
 		lifetime, age := control.freshness(received, now)
 		r.Lifetime = int64(lifetime / time.Second)
@@ -79,6 +76,10 @@ func New(u *url.URL, sent, received http.Header, now time.Time) (*Record, error)
 			r.Fresh = now.Add(lifetime - age).UTC().Truncate(time.Second)
 		}
 	}
+	if r.Fresh.IsZero() && !r.hasValidator() {
+		return nil, err
+	}
+	r.Selected = r.selection(u, sent)
 	return r, err
 }
 
@@ -147,8 +148,15 @@ func varyOf(h http.Header) string {
 
 func isNoToken(c rune) bool { return c <= ' ' || c >= 0x7f }
 
-// WithoutFreshness returns a copy of r that is not fresh.
+// hasValidator reports whether a request for the page can be conditional.
+func (r *Record) hasValidator() bool { return r.ETag != "" || r.LastModified != "" }
+
+// WithoutFreshness returns a copy of r that is not fresh. It returns nil if r has no validator, so
+// that nothing is left.
 func (r *Record) WithoutFreshness() *Record {
+	if !r.hasValidator() {
+		return nil
+	}
 	stale := *r
 	stale.Lifetime = 0
 	stale.Fresh = time.Time{}

@@ -148,3 +148,24 @@ func FuzzNew(f *testing.F) {
 		}
 	})
 }
+
+// TestFreshWithoutValidator checks that a page with neither an ETag nor a Last-Modified has a record
+// as long as it is fresh, and that nothing is left of it without its freshness.
+func TestFreshWithoutValidator(t *testing.T) {
+	date := "Date: " + instant.Format(http.TimeFormat)
+	r, err := New(page, nil, header(date, "Cache-Control: max-age=60"), instant)
+	if r == nil || err != nil || !r.IsFresh(page, nil, instant.Add(59*time.Second)) || r.Conditions(page, nil) != nil {
+		t.Fatalf("got %+v, %v", r, err)
+	}
+	decoded, err := Decode(r.Encode())
+	if err != nil || *decoded != *r {
+		t.Errorf("decoded %+v, %v", decoded, err)
+	}
+	if rest := r.WithoutFreshness(); rest != nil {
+		t.Errorf("without its freshness: %+v", rest)
+	}
+	r, err = New(page, nil, header(date), instant)
+	if r != nil || err != nil {
+		t.Errorf("a page that is not fresh: %+v, %v", r, err)
+	}
+}

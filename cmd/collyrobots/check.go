@@ -99,7 +99,7 @@ func (q *question) parse(args []string, stdin io.Reader, stderr io.Writer) (stat
 	flags := flag.NewFlagSet("check", flag.ContinueOnError)
 	name := flags.String("dialect", "rfc9309", "decide in this `dialect`: "+term.List(dialect.All()))
 	token := flags.String("token", "ExampleBot", "comma-separated `names` of the crawler to look for in robots.txt, the most specific first")
-	from := flags.String("from", "", "read more URLs from this `file`, one in a line; - is standard input")
+	from := flags.String("from", "", "read more URLs from this `file`, one in a line; - is standard input, as it is among the URLs")
 	flags.StringVar(&q.robots, "robots", "", "read the rules from this `file` instead of fetching them; paths may be given instead of URLs")
 	flags.BoolVar(&q.page, "page", false, "also request each page that is allowed, and print its robots tags and what it says about its use")
 	flags.BoolVar(&q.all, "all", false, "print the decisions of all dialects, even if they agree")
@@ -130,7 +130,7 @@ func (q *question) set(args []string, name, token, from string, stdin io.Reader)
 	if len(q.tokens) == 0 {
 		return errors.New("-token: no name given")
 	}
-	args, err = input.Arguments(args, from, stdin)
+	args, err = input.Sites(args, from, stdin)
 	if err != nil {
 		return err
 	}

@@ -240,6 +240,24 @@ func TestCheckLists(t *testing.T) {
 	if n := requests.Load(); n != 2 {
 		t.Errorf("%d requests in two runs, want 2", n)
 	}
+	for _, args := range [][]string{{"-", url + "/pub"}, {url + "/pub", "-"}} {
+		status, out, errs := call(t, list, append([]string{"check"}, args...)...)
+		if status != 1 || !strings.HasSuffix(out, "3 URLs: 2 allowed, 1 denied, 0 not answered\n") {
+			t.Errorf("%q: status %d\n%s%s", args, status, out, errs)
+		}
+	}
+	for _, args := range [][]string{{"-", "-"}, {"-from", "-", "-"}} {
+		status, out, errs := call(t, list, append([]string{"check"}, args...)...)
+		if status != statusFailed || !strings.Contains(errs, "- is given twice") {
+			t.Errorf("%q: status %d\n%s%s", args, status, out, errs)
+		}
+	}
+	for _, command := range []string{"check", "crawl", "plan"} {
+		status, out, errs := call(t, "a b\n", command, "-")
+		if status != statusFailed || !strings.Contains(errs, "a b") {
+			t.Errorf("%s: status %d\n%s%s", command, status, out, errs)
+		}
+	}
 	for arg, want := range map[string]string{
 		"example.com": "https://example.com", "localhost:8080/x": "https://localhost:8080/x", "http://a.test/": "http://a.test/",
 		"ftp://a.test/": "", "a b": "", "": "", "http://": "", "/x": "",

@@ -115,7 +115,7 @@ func parse(args []string, stdin io.Reader, stderr io.Writer) (*job, error) {
 
 // define defines the flags.
 func (j *job) define(flags *flag.FlagSet, t *texts) {
-	flags.StringVar(&t.from, "from", "", "read more URLs from this `file`, one in a line; - is standard input")
+	flags.StringVar(&t.from, "from", "", "read more URLs from this `file`, one in a line; - is standard input, as it is among the URLs")
 	flags.StringVar(&t.dialect, "dialect", "rfc9309", "read robots.txt in this `dialect`: "+term.List(dialect.All()))
 	flags.StringVar(&t.token, "token", "ExampleBot", "comma-separated `names` of the crawler to look for in robots.txt, the most specific first")
 	flags.StringVar(&j.agent, "agent", "", "User-Agent `header`; without it, it is the first name of -token with the address of this project")
@@ -244,7 +244,7 @@ func (j *job) check() error {
 
 // readURLs sets the start URLs. It returns all of their faults.
 func (j *job) readURLs(args []string, from string, stdin io.Reader) error {
-	args, err := input.Arguments(args, from, stdin)
+	args, err := input.Sites(args, from, stdin)
 	if err != nil {
 		return err
 	}

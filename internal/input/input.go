@@ -4,6 +4,7 @@ package input
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -62,6 +63,21 @@ func Arguments(args []string, from string, stdin io.Reader) ([]string, error) {
 	}
 	items, err := List(from, stdin)
 	return append(slices.Clone(args), items...), err
+}
+
+// Sites is like Arguments for arguments that are sites or URLs. The argument - stands for the list
+// on standard input.
+func Sites(args []string, from string, stdin io.Reader) ([]string, error) {
+	items, err := Arguments(args, from, stdin)
+	at := slices.Index(items, "-")
+	if err != nil || at < 0 {
+		return items, err
+	}
+	if from == "-" || slices.Contains(items[at+1:], "-") {
+		return nil, errors.New("- is given twice, but standard input has one list only")
+	}
+	list, err := List("-", stdin)
+	return slices.Replace(slices.Clone(items), at, at+1, list...), err
 }
 
 // URL returns the URL of a page for an argument. An argument without a scheme is a host, perhaps

@@ -27,8 +27,13 @@ type skippedLine struct {
 	Text string `json:"text"`
 }
 
-// readSites reads the sites from the command line or from a file.
+// readSites reads the sites from the command line or from a file. The argument - alone stands for
+// standard input.
 func (j *job) readSites(args []string, file string, stdin io.Reader) error {
+	if file == "" && len(args) == 1 && args[0] == "-" {
+		file = "-"
+		args = nil
+	}
 	switch {
 	case file == "" && len(args) == 0:
 		return errors.New("no site given; collyrobots plan -h prints the usage")

@@ -172,3 +172,39 @@ func TestTimeoutErrorOfRobotsTxt(t *testing.T) {
 		})
 	}
 }
+
+// TestSlowRobotsTxtAndShortDeadlines checks a client with a deadline for each page that is shorter
+// than the time that the site needs for robots.txt. The file is requested once, and the pages after
+// it are sent.
+func TestSlowRobotsTxtAndShortDeadlines(t *testing.T) {
+	a := robotstest.Pages(5, "")
+	a["/robots.txt"] = func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(15 * time.Second)
+		fmt.Fprint(w, "User-agent: *\nDisallow: /4\n")
+	}
+	inBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+		robots, err := collyrobots.New(quiet())
+		must(t, err)
+		defer robots.Close()
+		next := web.Transport()
+		defer next.CloseIdleConnections()
+		client := &http.Client{Transport: robots.Transport(next)}
+		failed := 0
+		for i := range 5 {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprint("http://a.test/", i), nil)
+			must(t, err)
+			resp, err := client.Do(req)
+			if err != nil {
+				failed++
+			} else {
+				resp.Body.Close()
+			}
+			cancel()
+		}
+		wantSchedule(t, web, "a.test", "0s /robots.txt, 15s /1, 15s /2, 15s /3")
+		if failed != 2 { // /0, and /4, which is denied
+			t.Errorf("%d pages failed, want 2", failed)
+		}
+	})
+}

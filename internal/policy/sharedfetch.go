@@ -10,11 +10,16 @@ import (
 
 // A sharedFetch is a fetch under way, for all callers that wait for it.
 type sharedFetch struct {
-	way     Way
-	began   time.Time
-	waiters int // guarded by Cache.mu
-	cancel  context.CancelFunc
-	done    chan struct{} // closed when the fetch has ended
+	way    Way
+	began  time.Time
+	limit  time.Duration // of the fetch, and of its time without waiters
+	cancel context.CancelFunc
+	done   chan struct{} // closed when the fetch has ended
+
+	// The following fields are guarded by Cache.mu.
+	waiters int
+	alone   *time.Timer // cancels the fetch; nil if it has waiters
+	ended   bool        // done is closed
 
 	// policy and err are set before done is closed. Both are nil if the fetch was cancelled. If
 	// nothing was sent, err is the reason.
@@ -56,6 +61,7 @@ func (c *Cache) findOrStart(ctx context.Context, a dialect.Authority, how Fetch)
 		f = c.start(ctx, a, how)
 	}
 	f.waiters++
+	f.stopAlone()
 	return f, nil, nil
 }
 
@@ -81,7 +87,7 @@ func (c *Cache) find(now time.Time, a dialect.Authority, way Way) *sharedFetch {
 // start starts a fetch that does not end with its caller. c.mu is held.
 func (c *Cache) start(caller context.Context, a dialect.Authority, how Fetch) *sharedFetch {
 	ctx, cancel := context.WithCancel(WithValues(c.ctx, caller))
-	f := &sharedFetch{way: how.Way, began: time.Now(), done: make(chan struct{}), cancel: cancel}
+	f := &sharedFetch{way: how.Way, began: time.Now(), limit: how.limit(), done: make(chan struct{}), cancel: cancel}
 	c.fetches[a] = append(c.fetches[a], f)
 	c.running.Add(1)
 	go c.run(ctx, a, f, how)
@@ -113,6 +119,8 @@ func (c *Cache) end(ctx context.Context, a dialect.Authority, f *sharedFetch) {
 	f.cancel()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	f.stopAlone()
+	f.ended = true
 	c.remove(a, f)
 	close(f.done)
 	if f.policy == nil || f.policy.unanswered() || f.policy.Forbidden() {
@@ -139,6 +147,7 @@ func (c *Cache) wait(ctx context.Context, a dialect.Authority, f *sharedFetch, w
 		}
 		return f.policy, f.err // both are nil if the answer to another fetch, or Close, has cancelled f
 	case <-late:
+		c.leave(a, f)
 		return nil, nil // f continues: its answer would also serve this caller
 	case <-ctx.Done():
 		c.leave(a, f)
@@ -148,15 +157,34 @@ func (c *Cache) wait(ctx context.Context, a dialect.Authority, f *sharedFetch, w
 	}
 }
 
-// leave removes one waiter from f, and cancels f if it was the last. The next caller starts a new
-// fetch.
+// leave removes one waiter from f. If it was the last, f continues, because the next caller needs
+// the file as well: the pages of a site that answers slowly may all have too little time to wait
+// for it. f is cancelled if no caller comes within its time limit, for example because it still
+// waits for its turn.
 func (c *Cache) leave(a dialect.Authority, f *sharedFetch) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f.waiters--
+	if f.waiters == 0 && !f.ended {
+		f.alone = time.AfterFunc(f.limit, func() { c.abandon(a, f) })
+	}
+}
+
+// abandon cancels f unless a caller waits for it again. The next caller starts a new fetch.
+func (c *Cache) abandon(a dialect.Authority, f *sharedFetch) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if f.waiters == 0 {
 		f.cancel()
 		c.remove(a, f)
+	}
+}
+
+// stopAlone is called when a caller waits for f, or f has ended. Cache.mu is held.
+func (f *sharedFetch) stopAlone() {
+	if f.alone != nil {
+		f.alone.Stop()
+		f.alone = nil
 	}
 }
 

@@ -79,29 +79,79 @@ func TestFetchOutlivesItsFirstCaller(t *testing.T) {
 	})
 }
 
-// TestFetchWithoutCallersIsCancelled checks that a fetch ends when its last caller gives up, that
-// this says nothing about the site, and that the next caller starts a new fetch.
+// TestFetchOutlivesItsCallers checks that a fetch continues when its last caller gives up, so that
+// callers with too little time get the file in the end.
+func TestFetchOutlivesItsCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrawler(t, under(dialect.RFC9309()), after(15*time.Second, reply(200, closed)))
+		for i, want := range []error{context.DeadlineExceeded, nil, nil} {
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			p, err := c.ask(ctx, c.page)
+			cancel()
+			if !errors.Is(err, want) || err == nil && allows(p, "/x") {
+				t.Errorf("caller %d got %v, want %v", i, err, want)
+			}
+		}
+		if c.site.asked() != 1 {
+			t.Errorf("%d requests, want 1", c.site.asked())
+		}
+	})
+}
+
+// TestFetchWithoutCallersIsCancelled checks that a fetch for which no caller waits any more ends
+// after its time limit, also while its Doer waits for the server, that this says nothing about the
+// site, and that the next caller starts a new fetch. A caller that comes before prevents this.
 func TestFetchWithoutCallersIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrawler(t, under(dialect.CocCoc()), hang)
+		c := newCrawler(t, under(dialect.CocCoc()), func(req *http.Request) (*http.Response, error) {
+			return nil, policy.Wait(req.Context(), func(ctx context.Context) error {
+				<-ctx.Done()
+				return ctx.Err()
+			})
+		})
+		ask := func() {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			if _, err := c.ask(ctx, c.page); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("got %v, want a deadline error", err)
+			}
+		}
+		ask()
+		time.Sleep(policy.FetchLimit - 1)
+		ask()
+		time.Sleep(policy.FetchLimit - 1)
+		synctest.Wait()
+		if c.site.asked() != 1 || c.site.last().Context().Err() != nil {
+			t.Fatalf("the fetch has ended, or there are %d requests, want 1", c.site.asked())
+		}
+		time.Sleep(1)
+		synctest.Wait()
+		if c.site.last().Context().Err() == nil {
+			t.Error("the fetch continues")
+		}
+		c.site.says(reply(200, closed))
+		if p := c.get(t); p.RobotsStatus != policy.Rules || c.site.asked() != 2 {
+			t.Errorf("the next caller got %v: %v after %d requests, want rules after 2", p.RobotsStatus, p.Err(), c.site.asked())
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if _, err := c.ask(ctx, c.page); !errors.Is(err, context.Canceled) {
+			t.Errorf("a caller whose context had ended got %v", err)
+		}
+	})
+}
+
+// TestCloseEndsFetchWithoutCallers checks that Close ends a fetch for which no caller waits.
+func TestCloseEndsFetchWithoutCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrawler(t, under(dialect.RFC9309()), hang)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		if _, err := c.ask(ctx, c.page); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v, want a deadline error", err)
-		}
-		c.site.says(reply(200, closed)) // at once, before the cancelled fetch has ended
-		if p := c.get(t); p.RobotsStatus != policy.Rules {
-			t.Errorf("the next caller got %v: %v, want rules", p.RobotsStatus, p.Err())
-		}
-		synctest.Wait()
-		if c.site.requests[0].Context().Err() == nil {
-			t.Error("the first fetch continues")
-		}
-		if p := c.get(t); p.RobotsStatus != policy.Rules || c.site.asked() != 2 {
-			t.Errorf("at the end got %v after %d requests, want rules after 2", p.RobotsStatus, c.site.asked())
-		}
-		if _, err := c.ask(ctx, c.page); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a caller whose context had ended got %v, want a deadline error", err)
+		c.ask(ctx, c.page)
+		began := time.Now()
+		c.Close()
+		if c.site.last().Context().Err() == nil || time.Since(began) != 0 {
+			t.Errorf("the fetch has not ended after %v", time.Since(began))
 		}
 	})
 }

@@ -15,7 +15,7 @@ const (
 	maxDomains = 10
 	// quotaTime is the time after which the requests of a host are counted anew.
 	quotaTime = 24 * time.Hour
-	// maxCounts bounds the number of hosts whose requests are counted.
+	// maxCounts bounds the number of hosts whose requests are counted; see Quota.forget.
 	maxCounts = 1 << 15
 )
 
@@ -116,10 +116,42 @@ func (q *Quota) find(from, host string) (*count, error) {
 
 // add starts a new count for from. q.mu is held.
 func (q *Quota) add(from string, now time.Time) *count {
-	if q.counts == nil || len(q.counts) >= maxCounts {
+	if q.counts == nil {
 		q.counts = make(map[string]*count)
+	}
+	if len(q.counts) >= maxCounts {
+		q.forget(now)
 	}
 	c := &count{since: now}
 	q.counts[strings.Clone(from)] = c
 	return c
 }
+
+// forget forgets a quarter of the hosts, those that have caused the fewest requests, and the hosts
+// whose time has passed. A host that has used up its quota is forgotten last: otherwise many other
+// hosts could give it a new one. q.mu is held.
+func (q *Quota) forget(now time.Time) {
+	var used []int
+	for from, c := range q.counts {
+		if now.Sub(c.since) >= quotaTime {
+			delete(q.counts, from)
+			continue
+		}
+		used = append(used, c.used())
+	}
+	slices.Sort(used)
+	spare := len(q.counts) - maxCounts*3/4
+	if spare <= 0 {
+		return
+	}
+	least := used[spare-1]
+	for from, c := range q.counts {
+		if spare > 0 && c.used() <= least {
+			delete(q.counts, from)
+			spare--
+		}
+	}
+}
+
+// used returns how much of the quota a host has used, as a number of requests.
+func (c *count) used() int { return max(c.requests, len(c.domains)*maxRequests/maxDomains) }

@@ -88,3 +88,33 @@ func TestQuotaApplies(t *testing.T) {
 		}
 	}
 }
+
+// TestQuotaOfManyHosts checks that many other hosts do not give a host a new quota, and that the
+// number of hosts that are counted is bounded.
+func TestQuotaOfManyHosts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newTestQuota()
+		charge(q, "requests.test", "b.test", maxRequests)
+		for i := range maxDomains {
+			charge(q, "domains.test", fmt.Sprintf("b%d.test", i), 1)
+		}
+		for i := range 3 * maxCounts {
+			charge(q, fmt.Sprintf("h%d.test", i), "b.test", 1)
+			if len(q.counts) > maxCounts {
+				t.Fatalf("%d hosts are counted", len(q.counts))
+			}
+		}
+		for from, to := range map[string]string{"requests.test": "b.test", "domains.test": "other.test"} {
+			if q.Check(from, to) == nil {
+				t.Errorf("%s has a new quota", from)
+			}
+		}
+		time.Sleep(quotaTime)
+		for i := range maxCounts {
+			charge(q, fmt.Sprintf("n%d.test", i), "b.test", 1)
+		}
+		if q.counts["requests.test"] != nil || q.Check("requests.test", "b.test") != nil {
+			t.Error("the quota of the day before is counted")
+		}
+	})
+}

@@ -124,7 +124,7 @@ func TestFetchWithoutCallersIsCancelled(t *testing.T) {
 		if c.site.asked() != 1 || c.site.last().Context().Err() != nil {
 			t.Fatalf("the fetch has ended, or there are %d requests, want 1", c.site.asked())
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if c.site.last().Context().Err() == nil {
 			t.Error("the fetch continues")

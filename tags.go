@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -36,6 +37,8 @@ import (
 // The plugin does not apply noindex and nosnippet. The program gets them from RobotsTags.
 //
 // With the option, the plugin parses every HTML page before the callbacks of OnResponse are called.
+// It cannot read a page that OnResponse decodes, because the program has asked for a content coding
+// such as br, and logs a warning.
 // Each page gets its own colly.Context, which shares its values with that of the request before. If
 // a link is denied, its host gets no request for it, not even for robots.txt.
 func EnforceRobotsTags() Option {
@@ -160,6 +163,10 @@ func (h *hooks) readTags(r *colly.Response) {
 	}
 	enforce := h.settings.of(hostOf(r.Request.URL)).enforceTags
 	html := enforce && isHTML(headerOf(r), r.Body)
+	if coding := unreadCoding(headerOf(r)); html && coding != "" {
+		h.report.warn("a page has a content coding that Colly does not decode, so its robots tags and links are not read; request only gzip under EnforceRobotsTags",
+			"url", r.Request.URL.Redacted(), "content_encoding", coding)
+	}
 	tags := h.tagsOf(r, html)
 	if len(tags) > 0 {
 		h.tagCounts.add(tags)
@@ -168,6 +175,17 @@ func (h *hooks) readTags(r *colly.Response) {
 	if h.enforcesTags {
 		h.links.Add(r, enforce && tags.NoFollow(), html, h.withhold)
 	}
+}
+
+// unreadCoding returns the content coding of a page whose body is still encoded in OnResponse, or ""
+// if there is none. This happens if the program asks for such a coding itself. Colly decodes gzip.
+func unreadCoding(header http.Header) string {
+	coding := strings.ToLower(strings.TrimSpace(header.Get("Content-Encoding")))
+	switch coding {
+	case "br", "zstd", "deflate", "compress":
+		return coding
+	}
+	return ""
 }
 
 // hasTagHeaders reports whether a response has rules in its headers.

@@ -453,6 +453,29 @@ func TestEnforceRobotsTagsForHosts(t *testing.T) {
 	})
 }
 
+// A page that the program decodes in OnResponse cannot be read before, so a warning is logged. The
+// rules in its headers count.
+func TestNofollowInEncodedPages(t *testing.T) {
+	page := withHeaders(`encoded`, "Content-Encoding: br", "Content-Type: text/html")
+	tagged := withHeaders(`encoded`, "Content-Encoding: br", "Content-Type: text/html", "X-Robots-Tag: nofollow")
+	inBubble(t, robotstest.Sites{"a.test": {"/0": page, "/1": tagged, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil, collyrobots.EnforceRobotsTags())
+		c.OnRequest(func(r *colly.Request) { r.Headers.Set("Accept-Encoding", "gzip, br") })
+		c.OnResponse(func(r *colly.Response) {
+			if r.Headers.Get("Content-Encoding") == "br" {
+				r.Body = []byte(`<a href="/linked` + r.Request.URL.Path + `" rel="nofollow">1</a>`)
+			}
+		})
+		followAll(c)
+		must(t, c.Visit("http://a.test/0"))
+		must(t, c.Visit("http://a.test/1"))
+		wantURIs(t, web, "a.test", "/robots.txt /0 /linked/0 /1")
+		if n := strings.Count(c.logged.String(), "content_encoding=br"); n != 1 {
+			t.Errorf("%d warnings name the content coding, want 1: %s", n, c.logged)
+		}
+	})
+}
+
 // The permission to ignore a robots.txt does not allow links with nofollow of another site.
 func TestNofollowWithPermission(t *testing.T) {
 	inBubble(t, robotstest.Sites{

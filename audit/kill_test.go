@@ -12,7 +12,7 @@ import (
 	"github.com/collyrobots/collyrobots/audit"
 )
 
-var kills = flag.Int("kills", 5, "TestKill: number of processes that are killed")
+var kills = flag.Int("kills", 2, "TestKill: number of processes that are killed")
 
 // startsIn returns the paths of the requests in a log.
 func startsIn(t *testing.T, dir string) map[string]bool {

@@ -111,9 +111,9 @@ func generateFile(r *rand.Rand, lines int) string {
 	return b.String()
 }
 
-// generated is the number of files in TestAgainstNaive. With 40000, it compares more than a million
-// decisions.
-var generated = flag.Int("generated", 4000, "TestAgainstNaive: number of small files")
+// generated is the number of files in TestAgainstNaive, and 200 times that in TestHeads. With 40000,
+// TestAgainstNaive compares more than a million decisions.
+var generated = flag.Int("generated", 2000, "TestAgainstNaive: number of small files; TestHeads: 200 times the number of files")
 
 // TestAgainstNaive compares both implementations on generated files. Some of them are large,
 // because large groups are searched by an index.

@@ -11,8 +11,8 @@ import (
 // contain the heads as they are written, escaped, or in a fragment.
 func TestHeads(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 2026))
-	rounds := 60
-	if testing.Short() || underRace {
+	rounds := *generated / 200
+	if underRace {
 		rounds = 6
 	}
 	for range rounds {

@@ -3,6 +3,7 @@ package tiles
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -167,6 +168,8 @@ func TestScanComparesCopies(t *testing.T) {
 	}
 }
 
+var checkpoints = flag.Int("checkpoints", 60, "TestScanWhileWritten: number of checkpoints that are written while the log is read")
+
 // TestScanWhileWritten scans a log again and again while another goroutine writes entries and
 // checkpoints. At the same time, bundles and tiles become full, and their partial files are removed.
 func TestScanWhileWritten(t *testing.T) {
@@ -179,7 +182,7 @@ func TestScanWhileWritten(t *testing.T) {
 	written := make(chan error, 1)
 	go func() {
 		var err error
-		for range 400 {
+		for range *checkpoints {
 			for range 200 {
 				_, appendErr := w.Append(entry(w.Size()))
 				err = errors.Join(err, appendErr)

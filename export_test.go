@@ -9,3 +9,6 @@ import (
 func (p *Plugin) SetLookup(lookup func(ctx context.Context, name string) ([]netip.Addr, error)) {
 	p.limiter.groupings.lookup = lookup
 }
+
+// UnderRace reports whether the race detector is enabled.
+func UnderRace() bool { return underRace }

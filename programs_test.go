@@ -29,8 +29,11 @@ type program struct {
 	name      string
 	sites     func() robotstest.Sites
 	run       func(p *programRun)
-	unordered bool // requests run at the same time, so the order of the output is not compared
-	rotates   bool // the request for robots.txt also uses one of the proxies, so the proxies are not compared
+	unordered bool                                                       // requests run at the same time, so the order of the output is not compared
+	rotates   bool                                                       // the request for robots.txt also uses one of the proxies, so the proxies are not compared
+	options   func() []collyrobots.Option                                // more options of the plugin; may be nil
+	closed    string                                                     // a robots.txt that denies pages of the program; see TestPolitePrograms
+	exit      func(w http.ResponseWriter, r *http.Request) (failed bool) // how a proxy answers in place of a site; may be nil
 }
 
 // A programRun is one run of a program, with or without the plugin.
@@ -39,6 +42,7 @@ type programRun struct {
 	web    *robotstest.Web
 	plugin *collyrobots.Plugin // nil in a run of bare Colly
 	strict bool                // without the plugin, Colly's built-in check reads robots.txt
+	robots string              // the robots.txt of all sites; if empty, the sites have their own
 
 	mu   sync.Mutex
 	said []string
@@ -114,7 +118,16 @@ func (x program) result(t *testing.T, withPlugin bool) (said, seen []string) {
 	if !withPlugin {
 		return x.once(t, &programRun{}, nil, nil)
 	}
-	return x.once(t, &programRun{}, []collyrobots.Option{collyrobots.Dialect(dialect.RFC9309())}, nil)
+	return x.once(t, &programRun{}, x.pluginOptions(), nil)
+}
+
+// pluginOptions returns the options of the plugin under RFC 9309.
+func (x program) pluginOptions() []collyrobots.Option {
+	options := []collyrobots.Option{collyrobots.Dialect(dialect.RFC9309())}
+	if x.options != nil {
+		options = append(options, x.options()...)
+	}
+	return options
 }
 
 // once runs a program in a bubble and returns its output and the requests that the server got. The
@@ -124,7 +137,7 @@ func (x program) once(t *testing.T, p *programRun, options []collyrobots.Option,
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		p.T = t
-		p.web = robotstest.New(t, x.sites())
+		p.web = x.web(t, p.robots)
 		if options != nil {
 			options = append(options, collyrobots.MaxBackOff(0), collyrobots.Logger(slog.New(slog.DiscardHandler)))
 			plugin, err := collyrobots.New(options...)
@@ -150,9 +163,30 @@ func (x program) once(t *testing.T, p *programRun, options []collyrobots.Option,
 	return said, seen
 }
 
-// requests returns the requests that the server got, except those for robots.txt.
+// web returns the sites of the program. If robots is not empty, it is the robots.txt of each site.
+func (x program) web(t *testing.T, robots string) *robotstest.Web {
+	sites := x.sites()
+	web := robotstest.New(t, sites)
+	if robots == "" {
+		return web
+	}
+	for host := range sites {
+		web.Set(host, "/robots.txt", func(w http.ResponseWriter, r *http.Request) {
+			if x.exit == nil || !x.exit(w, r) {
+				io.WriteString(w, robots)
+			}
+		})
+	}
+	return web
+}
+
+// requests returns the requests that the server got, except those for robots.txt and those that
+// proxy0 has answered in place of the site.
 func (x program) requests(web *robotstest.Web) (seen []string) {
 	for _, r := range web.Log("") {
+		if x.exit != nil && r.Proxy == "proxy0.test:3128" {
+			continue
+		}
 		if x.rotates {
 			r.Proxy = ""
 		}

@@ -106,6 +106,9 @@ const CtxWaited = "collyrobots.waited"
 // a call after it has waited, the value of CtxWaited is the URL of the page. A callback that
 // acquires something in OnRequest must therefore check IsAbort, and be registered after Attach.
 //
+// Visit waits for a moment while about a thousand other visits have not reached the plugin's
+// OnRequest callback, so that a loop of Visit does not start a goroutine for each of its pages.
+//
 // A page is done when the last of its callbacks has returned, and when all pages that it has
 // visited are recorded. It is also done if a callback has aborted it, or if the response has a
 // status such as 404. After other errors it is tried again later. If the process is killed, the

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -342,6 +343,46 @@ func TestFrontierQueueRefused(t *testing.T) {
 		visited := (*colly.AlreadyVisitedError)(nil)
 		if err := c.Visit("http://a.test/0"); !errors.As(err, &visited) {
 			t.Errorf("the second Visit returned %v, want an AlreadyVisitedError", err)
+		}
+	})
+}
+
+// A slowStore records no page until it is opened.
+type slowStore struct {
+	*memoryStore
+	opened chan struct{}
+}
+
+func (s slowStore) Add(p *collyrobots.Page) (added bool, err error) {
+	<-s.opened
+	return s.memoryStore.Add(p)
+}
+
+// TestFrontierBoundsArrivals visits many pages in a loop while none of them is recorded. Visit must
+// wait, so that the pages do not need a goroutine each.
+func TestFrontierBoundsArrivals(t *testing.T) {
+	const pages, most = 2000, 1024
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(pages, noDenys)}, func(t *testing.T, web *robotstest.Web) {
+		store := slowStore{memoryStore: newMemoryStore(), opened: make(chan struct{})}
+		c := start(t, web, async, collyrobots.Frontier(store))
+		before := runtime.NumGoroutine()
+		ended := make(chan error, 1)
+		go func() {
+			var err error
+			for i := range pages {
+				err = errors.Join(err, c.Visit(fmt.Sprintf("http://a.test/%d", i)))
+			}
+			ended <- err
+		}()
+		synctest.Wait()
+		if n := runtime.NumGoroutine() - before; n > most+10 {
+			t.Errorf("%d goroutines wait for the URLStore, want %d at most", n, most)
+		}
+		close(store.opened)
+		must(t, <-ended)
+		c.Wait()
+		if s := store.Stats(); s.Done != pages {
+			t.Errorf("%d pages are done, want %d", s.Done, pages)
 		}
 	})
 }

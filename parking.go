@@ -261,7 +261,9 @@ func (h *hooks) record(r *colly.Request, fed *fedPage) (page *fedPage, goOn bool
 	}
 	a := found.(*arrival)
 	defer func() {
-		if !a.unrecorded {
+		if a.unrecorded {
+			a.visit.Passed()
+		} else {
 			a.visit.Arrived()
 		}
 	}()

@@ -20,6 +20,14 @@ import (
 // these callbacks, and was neither sent nor redirected.
 const patience = time.Minute
 
+// A visit is on its way until its request has passed the callback that records it. Its goroutine
+// needs memory, so a visit waits while mostOnWay others are on their way. If none of them arrives
+// for a while, because callbacks block or because the requests never reach them, the visit goes on.
+const (
+	mostOnWay = 1024
+	longWait  = time.Second
+)
+
 // Visits are the visits of any number of collectors that have not arrived. All methods may be
 // called from any goroutine. Get one from New.
 type Visits struct {
@@ -33,6 +41,10 @@ type Visits struct {
 	waiting []waiting   // in the order of after
 	timer   *time.Timer // calls expire; nil if it is not set
 	closed  bool
+
+	onWay   int             // the number of visits after ignored that are on their way
+	ignored uint64          // the number of the last visit that does not count for onWay
+	full    []chan struct{} // visits that wait until fewer are on their way
 }
 
 // A Visit was accepted by a collector and has not arrived.
@@ -42,6 +54,7 @@ type Visit struct {
 	number     uint64
 	at         time.Time // when it was accepted
 	gone       bool      // Arrived was called
+	passed     bool      // it is no longer on its way
 	prev, next *Visit
 }
 
@@ -98,6 +111,7 @@ func (v *Visits) Close() {
 	v.closed = true
 	rest := v.waiting
 	v.waiting = nil
+	v.ignore()
 	if v.timer != nil {
 		v.timer.Stop()
 	}
@@ -105,6 +119,62 @@ func (v *Visits) Close() {
 	for _, w := range rest {
 		w.f(false)
 	}
+}
+
+// wait waits until a further visit may be on its way.
+func (v *Visits) wait() {
+	v.mu.Lock()
+	if v.onWay < mostOnWay {
+		v.mu.Unlock()
+		return
+	}
+	room := make(chan struct{})
+	v.full = append(v.full, room)
+	v.mu.Unlock()
+	timer := time.NewTimer(longWait)
+	defer timer.Stop()
+	select {
+	case <-room:
+	case <-timer.C:
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.ignore()
+	}
+}
+
+// ignore makes wait no longer wait for the visits that are on their way. v.mu is held.
+func (v *Visits) ignore() {
+	v.ignored = v.counter
+	v.onWay = 0
+	for _, room := range v.full {
+		close(room)
+	}
+	v.full = nil
+}
+
+// pass records that a visit is no longer on its way. v.mu is held.
+func (v *Visits) pass(visit *Visit) {
+	if visit.passed || visit.number <= v.ignored {
+		return
+	}
+	visit.passed = true
+	v.onWay--
+	if len(v.full) > 0 {
+		close(v.full[0])
+		v.full = v.full[1:]
+	}
+}
+
+// Passed records that the request of the visit has passed the callback that records it, and will
+// arrive later. It does nothing if the Visit is nil.
+func (visit *Visit) Passed() {
+	if visit == nil {
+		return
+	}
+	v := visit.storage.visits
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.pass(visit)
 }
 
 // accept records a visit.
@@ -122,6 +192,7 @@ func (v *Visits) accept(s *Storage, hash uint64) {
 		v.oldest = visit
 	}
 	v.newest = visit
+	v.onWay++
 	v.byHash[hash] = append(v.byHash[hash], visit)
 }
 
@@ -201,6 +272,7 @@ func (v *Visits) leave(visit *Visit, note func(v *Visits)) {
 		return
 	}
 	visit.gone = true
+	v.pass(visit)
 	v.unlink(visit)
 	if note != nil {
 		note(v)

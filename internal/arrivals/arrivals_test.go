@@ -262,3 +262,35 @@ func TestVisitsThatNeverArrive(t *testing.T) {
 		}
 	})
 }
+
+// TestWait checks when a visit waits because many others are on their way.
+func TestWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := New(nil)
+		defer v.Close()
+		s := newStorage(t, v)
+		start := time.Now()
+		visit := func(hash uint64, want time.Duration) {
+			t.Helper()
+			if err := s.Visited(hash); err != nil {
+				t.Fatal(err)
+			}
+			if waited := time.Since(start); waited != want {
+				t.Errorf("visit %d was accepted after %v, want %v", hash, waited, want)
+			}
+		}
+		for hash := range uint64(mostOnWay) {
+			visit(hash, 0)
+		}
+		s.Arriving(0).Arrived()
+		visit(mostOnWay, 0)
+		time.AfterFunc(300*time.Millisecond, func() { s.Arriving(1).Passed() })
+		visit(mostOnWay+1, 300*time.Millisecond)
+		visit(mostOnWay+2, 1300*time.Millisecond) // none arrives, so the others no longer count
+		for hash := range uint64(mostOnWay - 1) {
+			visit(mostOnWay+3+hash, 1300*time.Millisecond)
+		}
+		s.Arriving(2).Arrived() // one of those that do not count
+		visit(3*mostOnWay, 2300*time.Millisecond)
+	})
+}

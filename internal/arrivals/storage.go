@@ -46,8 +46,9 @@ func (s *Storage) Before(f func()) {
 	}
 }
 
-// Visited implements storage.Storage.
+// Visited implements storage.Storage. It waits while too many visits are on their way.
 func (s *Storage) Visited(hash uint64) error {
+	s.visits.wait()
 	if first := s.first.Load(); first != nil {
 		for _, f := range *first {
 			f()

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http/httptrace"
 	"net/netip"
+	"time"
 )
 
 // This file has the functions that a transport calls while it sends a request, through
@@ -42,12 +43,25 @@ func (t *transfer) attempt(hostPort string) {
 }
 
 // dialling is called before an address is dialled. net/http does not end a dial when its request
-// ends. So the connection may be made even if the address is refused, but the request is not
-// written on it.
+// ends: it keeps the connection for the next request to the host. So if the address is refused, the
+// request goes on for a short time, so that connected gets the connection and closes it, unless it
+// is a shared one.
 func (t *transfer) dialling(_, address string) {
 	addr, err := netip.ParseAddrPort(address)
-	if err == nil {
-		t.allowPeer(net.TCPAddrFromAddrPort(addr))
+	if err == nil && !t.allowPeer(net.TCPAddrFromAddrPort(addr)) {
+		time.AfterFunc(refusedPatience, t.endRefused)
+	}
+}
+
+// refusedPatience is how long a request whose address is refused waits for its connection.
+const refusedPatience = time.Second
+
+// endRefused cancels the transfer if Peer has returned an error.
+func (t *transfer) endRefused() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.refusal != nil {
+		t.cancel(t.refusal)
 	}
 }
 
@@ -58,6 +72,7 @@ func (t *transfer) connected(info httptrace.GotConnInfo) {
 	if t.allowConn(info.Conn.RemoteAddr()) && t.mayWrite() {
 		return
 	}
+	t.endRefused()
 	if shared {
 		// net/http does not write the request if its context has ended. The context is ending now,
 		// or it ends when the response of another attempt has been read.
@@ -96,20 +111,15 @@ func (t *transfer) allowConn(addr net.Addr) bool {
 }
 
 // allowPeer calls Peer of the trip and reports whether the request may go to addr. If it may not,
-// the transfer is cancelled.
+// the caller must make sure that endRefused is called.
 func (t *transfer) allowPeer(addr net.Addr) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.over || t.refused {
+	if t.over || t.refusal != nil {
 		return false
 	}
-	err := t.trip.Peer(t.hostPort, addr)
-	if err != nil {
-		t.refused = true
-		t.cancel(err)
-		return false
-	}
-	return true
+	t.refusal = t.trip.Peer(t.hostPort, addr)
+	return t.refusal == nil
 }
 
 // mayWrite reports whether the attempt that calls it may write the request now.

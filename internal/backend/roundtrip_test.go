@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -223,5 +225,32 @@ func TestDoSendsOneRequest(t *testing.T) {
 	}
 	if resp.StatusCode != http.StatusFound || calls.Load() != 1 {
 		t.Errorf("status %d after %d calls of the transport, want the redirect after 1", resp.StatusCode, calls.Load())
+	}
+}
+
+// TestRefusedConnectionIsClosed checks that a connection to an address that was refused when it was
+// dialled is not left in the pool of the transport for the next request.
+func TestRefusedConnectionIsClosed(t *testing.T) {
+	server := redirecting(t)
+	rt := &http.Transport{}
+	defer rt.CloseIdleConnections()
+	refusal := errors.New("refused")
+	refusing := &recorder{guard: func(string, net.Addr) error { return refusal }}
+	_, err := backend.Do(rt, get(t.Context(), t, server.URL+"/end"), time.Minute, trip{refusing})
+	if !errors.Is(err, refusal) {
+		t.Fatalf("got error %v", err)
+	}
+	reused := false
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+		GotConn: func(info httptrace.GotConnInfo) { reused = reused || info.Reused || info.WasIdle },
+	})
+	time.Sleep(50 * time.Millisecond) // without the close, the connection is in the pool by then
+	resp, err := backend.Do(rt, get(ctx, t, server.URL+"/end"), time.Minute, newTrip())
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if reused {
+		t.Error("the next request was sent on the refused connection")
 	}
 }

@@ -50,7 +50,7 @@ type transfer struct {
 	hostPort     string             // the server or the proxy that the current attempt connects to
 	peer         net.Addr           // the address of the last connection; nil if none was reported
 	over         bool               // no method of the trip may be called
-	refused      bool               // Peer has returned an error
+	refusal      error              // the error of Peer; nil if it has returned none
 }
 
 // begin waits until the trip is ready and returns a new transfer. The transfer may take as long as
@@ -152,6 +152,7 @@ func (t *transfer) callAnswered(resp *http.Response) (again bool, report func())
 // net/http would return in this case.
 func (t *transfer) failed(err error) error {
 	t.returned = true
+	t.endRefused()
 	err = t.causeOf(err, " (Client.Timeout exceeded while awaiting headers)")
 	t.end(err)
 	return err

@@ -46,6 +46,12 @@ var mutations = []mutation{
 	{"1994: a part of the name does not match", "names.go", "containsFold(token, name)", "equalFold(token, name)"},
 	{"1994: a blank line does not end a record", "parse.go", "case p.v.records && trimLeft(line) == \"\":", "case p.v.records && line == \"#\":"},
 
+	{"Yandex: each beginning of a name matches", "names.go", "len(family) <= len(name) && len(name) < len(token) && hasFold(name, family) &&", "len(name) < len(token) && len(family) > 0 &&"},
+	{"Yandex: the rule * has no length", "pattern.go", "return max(1, rank-uint32(special))", "return rank - uint32(special)"},
+	{"Seznam: a Request-rate makes no record", "parse.go", "p.ruled = true // a Crawl-delay, a Request-rate or a Visit-time", "p.ruled = p.ruled || rec.kind != rateLine"},
+	{"Google: the hex digits of a pattern keep their case", "../internal/match/normal.go", "case isEscape(s[i:]):\n\t\t\tdst = append(dst, '%', upperHex(s[i+1]), upperHex(s[i+2]))", "case isEscape(s[i:]):\n\t\t\tdst = append(dst, '%', s[i+1], s[i+2])"},
+	{"a line that ends at the size limit is dropped", "lines.go", "if rest == '\\n' || rest == '\\r' {", "if rest == 0 {"},
+	{"a lone percent sign matches an escape of $", "../internal/match/normal.go", "dst = append(dst, c|0x80)", "dst = AppendEscape(dst, c)"},
 	{"Yandex: the name Yandex does not match", "dialect.go", "naming: yandexNames", "naming: wholeToken"},
 
 	// Rules.

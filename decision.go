@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -108,25 +109,39 @@ const (
 )
 
 // A decisions counts the decisions by their reasons.
-type decisions map[Reason]*atomic.Int64
+type decisions struct {
+	known  map[Reason]*atomic.Int64 // by each Reason that newDecisions names; not changed after it
+	others sync.Map                 // *atomic.Int64 by each other Reason
+}
 
-func newDecisions() decisions {
-	d := make(decisions)
+func newDecisions() *decisions {
+	d := &decisions{known: make(map[Reason]*atomic.Int64)}
 	for _, r := range []Reason{ReasonRule, ReasonNoRule, ReasonNoRobots, ReasonUnreachable, ReasonSiteDown, ReasonDelay, ReasonUsage, ReasonIgnored, ReasonNofollow, ReasonRefused, ReasonBudget} {
-		d[r] = new(atomic.Int64)
+		d.known[r] = new(atomic.Int64)
 	}
 	return d
 }
 
-func (d decisions) add(r Reason) { d[r].Add(1) }
+// add counts a decision.
+func (d *decisions) add(r Reason) {
+	count := d.known[r]
+	if count == nil {
+		other, _ := d.others.LoadOrStore(r, new(atomic.Int64))
+		count = other.(*atomic.Int64)
+	}
+	count.Add(1)
+}
 
 // counts returns the counts that are not zero.
-func (d decisions) counts() map[Reason]int {
+func (d *decisions) counts() map[Reason]int {
 	counts := make(map[Reason]int)
-	for r, count := range d {
+	for r, count := range d.known {
 		if n := count.Load(); n > 0 {
 			counts[r] = int(n)
 		}
+	}
+	for r, count := range d.others.Range {
+		counts[r.(Reason)] = int(count.(*atomic.Int64).Load())
 	}
 	return counts
 }

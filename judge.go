@@ -24,7 +24,7 @@ type judge struct {
 	limiter  *limiter
 	policies *policies
 	report   *report
-	decided  decisions
+	decided  *decisions
 	tdm      tdmFiles
 	uses     uses
 	stops    stop.Hosts    // the hosts that refuse requests

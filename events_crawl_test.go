@@ -338,3 +338,56 @@ func TestOnEveryEvent(t *testing.T) {
 		}
 	})
 }
+
+// TestSeveralListeners gives the options with functions several times. Each function of OnEveryEvent
+// must get each event, also beside a slow one, and the functions of OnDenied are called in their
+// order.
+func TestSeveralListeners(t *testing.T) {
+	const pages = 3000
+	inBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /closed\n", "*": ""}}, func(t *testing.T, web *robotstest.Web) {
+		var slow, fast, lossy, other []collyrobots.Event
+		var denied []string
+		listen := func(events *[]collyrobots.Event, pause time.Duration) func(collyrobots.Event) {
+			return func(e collyrobots.Event) {
+				time.Sleep(pause)
+				*events = append(*events, e)
+			}
+		}
+		onDenied := func(name string) collyrobots.Option {
+			return collyrobots.OnDenied(func(r *colly.Request, _ error) { denied = append(denied, name+r.URL.Path) })
+		}
+		c := start(t, web, nil, // a goroutine that waits for a lock would stop the clock of the bubble
+			collyrobots.OnEveryEvent(listen(&slow, time.Millisecond)),
+			collyrobots.OnEvent(listen(&lossy, 0)),
+			collyrobots.OnEveryEvent(listen(&fast, 0)),
+			collyrobots.OnEvent(listen(&other, 0)),
+			onDenied("1"), onDenied("2"),
+		)
+		c.Visit("http://a.test/closed")
+		c.Wait()
+		for n := range pages {
+			c.Visit(fmt.Sprint("http://a.test/", n))
+		}
+		c.Wait()
+		must(t, c.robots.Close())
+		synctest.Wait()
+		if got := fmt.Sprint(denied); got != "[1/closed 2/closed]" || len(c.denied) != 1 {
+			t.Errorf("OnDenied was called for %s and %v", got, c.denied)
+		}
+		kinds := func(events []collyrobots.Event) (kinds []string) {
+			for _, e := range events {
+				kinds = append(kinds, fmt.Sprint(e.Kind, e.URL))
+			}
+			slices.Sort(kinds)
+			return kinds
+		}
+		if n := len(slow); n < 2*pages {
+			t.Errorf("the slow function got %d events", n)
+		}
+		for name, events := range map[string][]collyrobots.Event{"fast": fast, "lossy": lossy, "other": other} {
+			if !slices.Equal(kinds(events), kinds(slow)) {
+				t.Errorf("the %s function got %d events, the slow one %d", name, len(events), len(slow))
+			}
+		}
+	})
+}

@@ -482,7 +482,9 @@ func (h *hooks) deny(r *colly.Request, err error) {
 		h.warnOfRetries(r, err)
 		return
 	}
-	h.report.onDenied(r, err)
+	for _, f := range h.report.onDenied {
+		f(r, err)
+	}
 }
 
 // endRetries aborts a page that OnDenied or OnError retries again and again although it is denied.

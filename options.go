@@ -20,7 +20,8 @@ import (
 )
 
 // An Option sets one property of a Plugin. If an option is given twice, the later one applies,
-// except for ForHosts, which may be given several times. The zero Option is not valid.
+// except for ForHosts, OnDenied, OnEvent and OnEveryEvent, which may be given several times. The zero
+// Option is not valid.
 type Option struct {
 	name    string  // the name of the function that returned it
 	faults  []error // the *OptionErrors that New returns for it
@@ -36,11 +37,10 @@ type config struct {
 	dryRun   bool
 	shadows  []dialect.Dialect
 	feed     *Feed // nil without FollowSitemaps
-	onDenied func(*colly.Request, error)
-	heard    bool // whether onDenied is a function of the user
-	onEvent  func(Event)
+	onDenied []func(*colly.Request, error)
+	onEvent  []func(Event)
 
-	onEveryEvent func(Event)
+	onEveryEvent []func(Event)
 
 	store  store.Store
 	log    *slog.Logger
@@ -62,7 +62,7 @@ type config struct {
 
 // configure applies opts and returns all of their faults.
 func configure(opts []Option) (*config, error) {
-	c := &config{onDenied: func(*colly.Request, error) {}, log: slog.Default()}
+	c := &config{log: slog.Default()}
 	faults := c.apply(opts)
 	for _, o := range opts {
 		if o.onlyPerHost {
@@ -495,28 +495,30 @@ func feedFaults(f Feed) (faults []error) {
 // They wait for a second each, and the function is not called for them.
 //
 // If Collector.CheckHead makes two requests of a Visit, the function is called for each of them
-// that is denied.
+// that is denied. If OnDenied is given several times, the functions are called one after the other,
+// in the order of the options.
 func OnDenied(f func(r *colly.Request, err error)) Option {
-	return option("OnDenied", func(c *config) {
-		c.onDenied = f
-		c.heard = true
-	}, faultIf(f == nil, "OnDenied", "the function is nil"))
+	return option("OnDenied", func(c *config) { c.onDenied = append(c.onDenied, f) }, faultIf(f == nil, "OnDenied", "the function is nil"))
 }
 
-// OnEvent sets a function that is called for each Event of the crawl; see Plugin.Listen.
+// OnEvent sets a function that is called for each Event of the crawl; see Plugin.Listen. If OnEvent is
+// given several times, each function gets all events, independently of the others.
 func OnEvent(f func(Event)) Option {
-	return option("OnEvent", func(c *config) { c.onEvent = f }, faultIf(f == nil, "OnEvent", "the function is nil"))
+	return option("OnEvent", func(c *config) { c.onEvent = append(c.onEvent, f) }, faultIf(f == nil, "OnEvent", "the function is nil"))
 }
 
-// A page counts when it is sent. Denied pages, pages from the collector's CacheDir, pages that
-// SkipFresh does not request, and pages that could not be sent, for example because the host has no
-// address, are not counted. A page that is about to be sent counts until it fails before it is sent.
-// A page counts only once if it is sent again after 429, 503 or a lost connection, or if it is
-// redirected within its host. A redirect to another host counts there, and is denied if the budget
-// of that host is used up. A request that the program repeats, such as with Request.Retry, counts
-// again, and so does the HEAD request of
+// OnEveryEvent is like OnEvent, but no event is dropped: while more than 4,096 events wait for f, or
+// more than 16 MiB of robots.txt files, the crawl waits for f. It is the option for an audit log. f
+// must not request pages through the plugin, or wait for something that does.
+//
+// OnEveryEvent may be given several times. Each function has its own queue, gets all events, and gets
+// those of one host in chronological order. A slow function delays the crawl but not the other
+// functions: they have each event before the crawl waits.
+//
+// Close waits until each function was called with all events. It gives a function up, and logs that,
+// if no call of it ends within five seconds.
 func OnEveryEvent(f func(Event)) Option {
-	return option("OnEveryEvent", func(c *config) { c.onEveryEvent = f }, faultIf(f == nil, "OnEveryEvent", "the function is nil"))
+	return option("OnEveryEvent", func(c *config) { c.onEveryEvent = append(c.onEveryEvent, f) }, faultIf(f == nil, "OnEveryEvent", "the function is nil"))
 }
 
 // Store keeps robots.txt files, the progress of Feed.Resume, and the validators of Revalidate in s,

@@ -190,7 +190,7 @@ func (p *Plugin) Listen(f func(Event)) (stop func()) {
 // effect.
 //
 // Close waits up to five seconds until all events are delivered to the functions of OnEvent and
-// Listen, and up to five seconds for each event for that of OnEveryEvent. It waits for no other
+// Listen, and up to five seconds for each event for those of OnEveryEvent. It waits for no other
 // function of the user, with one exception: while a robots.txt is being fetched, it waits for the
 // slog.Handler and the http.RoundTripper that the fetch uses.
 //

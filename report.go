@@ -16,8 +16,7 @@ import (
 // A report passes information to the user by the log, by OnDenied and by events.
 type report struct {
 	log      *slog.Logger
-	onDenied func(*colly.Request, error)
-	heard    bool     // the user has set onDenied
+	onDenied []func(*colly.Request, error)
 	logged   sync.Map // the messages that were passed to markLogged
 	events   *fanout.Broadcaster[Event]
 	licenses atomic.Int64 // the responses that have asked for a license
@@ -30,15 +29,14 @@ func newReport(config *config) *report {
 	r := &report{
 		log:      config.log,
 		onDenied: config.onDenied,
-		heard:    config.heard,
 		events:   newEvents(config.log),
 	}
 	config.warnings(r.warn)
-	if config.onEvent != nil {
-		r.events.Listen(config.onEvent)
+	for _, f := range config.onEvent {
+		r.events.Listen(f)
 	}
-	if config.onEveryEvent != nil {
-		r.events.ListenToAll(config.onEveryEvent)
+	for _, f := range config.onEveryEvent {
+		r.events.ListenToAll(f)
 	}
 	return r
 }
@@ -64,7 +62,7 @@ func (r *report) notSent(u *url.URL, err error, dryRun bool) {
 	switch {
 	case dryRun:
 		level = slog.LevelInfo
-	case !r.heard && errors.As(err, &denied) && denied.first:
+	case len(r.onDenied) == 0 && errors.As(err, &denied) && denied.first:
 		level = slog.LevelInfo
 		message = "request denied, the first of its host; set OnDenied to get all denials"
 	}

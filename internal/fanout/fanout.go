@@ -40,7 +40,8 @@ func New[E any](missedEvent func(count int) E, size func(E) int, log *slog.Logge
 // Active reports whether there are listeners. If not, the caller does not need to make an event.
 func (b *Broadcaster[E]) Active() bool { return b.listeners.Load() != nil }
 
-// Send adds an event to the queue of each listener. It waits only for those of ListenToAll.
+// Send adds an event to the queue of each listener. Then it waits until the queues of ListenToAll are
+// not overfull. All listeners have the event before it waits, so a slow one delays no other.
 func (b *Broadcaster[E]) Send(e E) {
 	listeners := b.listeners.Load()
 	if listeners == nil {
@@ -48,6 +49,11 @@ func (b *Broadcaster[E]) Send(e E) {
 	}
 	for _, l := range *listeners {
 		l.put(e)
+	}
+	for _, l := range *listeners {
+		if l.lossless {
+			l.awaitRoom()
+		}
 	}
 }
 
@@ -60,8 +66,8 @@ func (b *Broadcaster[E]) Listen(f func(E)) (stop func()) {
 	return func() { b.remove(l) }
 }
 
-// ListenToAll is like Listen, but no event is dropped: while the queue of f is full, Send waits. f
-// must not wait for a goroutine that sends.
+// ListenToAll is like Listen, but no event is dropped: while the queue of f is overfull, Send waits.
+// f must not wait for a goroutine that sends.
 func (b *Broadcaster[E]) ListenToAll(f func(E)) (stop func()) {
 	l := newListener(f, b.config, false)
 	l.lossless = true
@@ -112,30 +118,36 @@ func (b *Broadcaster[E]) set(listeners []*Listener[E]) {
 }
 
 // Close removes all listeners. It waits until they have been called with the events in their
-// queues, but not longer than five seconds for all of them together. For those of ListenToAll, it
-// waits for as long as at least one call ends in each five seconds. Events that are left in a queue
-// after that are dropped, and their number is logged. Listeners that are called on demand keep
-// their queues.
+// queues, but not longer than five seconds. For those of ListenToAll, it waits for as long as at
+// least one call ends in each five seconds. Events that are left in a queue after that are dropped,
+// and their number is logged. Listeners that are called on demand keep their queues.
 func (b *Broadcaster[E]) Close() {
 	b.mu.Lock()
 	listeners := b.list()
 	b.closed = true
 	b.set(nil)
 	b.mu.Unlock()
-	timeout := time.NewTimer(closeWait)
-	defer timeout.Stop()
+	var drained sync.WaitGroup
 	for _, l := range listeners {
-		if l.onDemand || l.drainFor(timeout) {
-			continue
+		if !l.onDemand {
+			drained.Go(l.close)
 		}
-		b.log.Warn("listener too slow, Close has dropped its last events", "count", l.stop())
-		timeout.Reset(0) // the time is also over for the listeners after l
+	}
+	drained.Wait()
+}
+
+// close drains l for as long as Close says, and then stops it.
+func (l *Listener[E]) close() {
+	if !l.drainPatiently() {
+		l.log.Warn("listener too slow, Close has dropped its last events", "count", l.stop())
 	}
 }
 
-// drainFor is drain until timeout. For a lossless listener, the time begins again when it is over
-// and f was called in it.
-func (l *Listener[E]) drainFor(timeout *time.Timer) bool {
+// drainPatiently is drain for closeWait. For a lossless listener, the time begins again when it is
+// over and f was called in it.
+func (l *Listener[E]) drainPatiently() bool {
+	timeout := time.NewTimer(closeWait)
+	defer timeout.Stop()
 	left := l.left()
 	for !l.drain(timeout.C) {
 		before := left

@@ -388,3 +388,91 @@ func TestPanicOfListenToAll(t *testing.T) {
 		}
 	})
 }
+
+// TestSlowListenerDoesNotDelayOthers has a complete listener that is blocked. Each event still reaches
+// all listeners that are registered after it, before its sender waits.
+func TestSlowListenerDoesNotDelayOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := discarding()
+		var slow, complete, lossy recorder
+		proceed := make(chan bool)
+		b.ListenToAll(func(e event) {
+			<-proceed
+			slow.listen(e)
+		})
+		b.ListenToAll(complete.listen)
+		b.Listen(lossy.listen)
+		const senders = 3
+		for s := range senders {
+			go func() {
+				for n := s; n < 2*maxEvents; n += senders {
+					b.Send(event{number: n})
+				}
+			}()
+		}
+		time.Sleep(time.Second)
+		// The blocked listener holds one event, has a full queue, and at most one event of each sender.
+		for name, r := range map[string]*recorder{"complete": &complete, "lossy": &lossy} {
+			if got := len(r.numbers()); got <= 1+maxEvents || got > 1+maxEvents+senders {
+				t.Errorf("the %s listener got %d events, want about %d", name, got, 1+maxEvents+senders)
+			}
+		}
+		close(proceed)
+		time.Sleep(time.Second)
+		if got, want := slow.numbers(), complete.numbers(); len(got) != 2*maxEvents || len(want) != 2*maxEvents {
+			t.Errorf("the listeners got %d and %d events, want %d", len(got), len(want), 2*maxEvents)
+		}
+		b.Close()
+	})
+}
+
+// TestSenderThatWaitsKeepsOrder has a listener whose queue is overfull. The events of a sender that
+// waits must arrive before those that are sent later.
+func TestSenderThatWaitsKeepsOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := discarding()
+		var slow recorder
+		b.ListenToAll(func(e event) {
+			time.Sleep(time.Millisecond)
+			slow.listen(e)
+		})
+		const senders = 50
+		for s := range senders {
+			time.AfterFunc(time.Duration(s+1)*time.Microsecond, func() { b.Send(event{number: maxEvents + 1 + s}) })
+		}
+		for n := range maxEvents + 1 {
+			b.Send(event{number: n})
+		}
+		time.Sleep(10 * time.Second)
+		b.Close()
+		if got := slow.numbers(); len(got) != maxEvents+1+senders || !slices.IsSorted(got) {
+			t.Errorf("%d events arrived, sorted: %t", len(got), slices.IsSorted(got))
+		}
+	})
+}
+
+// TestCloseDrainsEachListenToAll closes a Broadcaster with a complete listener that is blocked and
+// one that is slow, which must get all of its events, and those of senders that wait.
+func TestCloseDrainsEachListenToAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := discarding()
+		var slow recorder
+		proceed := make(chan bool)
+		b.ListenToAll(func(event) { <-proceed })
+		b.ListenToAll(func(e event) {
+			time.Sleep(time.Second)
+			slow.listen(e)
+		})
+		for n := range 60 {
+			b.Send(event{number: n})
+		}
+		go b.Send(event{number: 60, body: make([]byte, maxBytes+1)}) // waits for both
+		synctest.Wait()
+		began := time.Now()
+		b.Close()
+		if got := slow.numbers(); len(got) != 61 || time.Since(began) != 61*time.Second {
+			t.Errorf("the slow listener got %d events in %v", len(got), time.Since(began))
+		}
+		close(proceed)
+	})
+}

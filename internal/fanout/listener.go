@@ -6,7 +6,8 @@ import (
 )
 
 const (
-	// maxEvents is the maximum number of events in the queue of a listener.
+	// maxEvents is the maximum number of events in the queue of a listener. In a lossless queue there
+	// may also be one event of each sender that waits.
 	maxEvents = 4096
 	// maxBytes is the maximum size of the events in a queue. A single event may be larger.
 	maxBytes = 16 << 20
@@ -20,7 +21,7 @@ type Listener[E any] struct {
 	config[E]
 	f        func(E)
 	onDemand bool          // f is called by Deliver only
-	lossless bool          // put waits while the queue is full
+	lossless bool          // put drops no event; the sender calls awaitRoom after it
 	wake     chan struct{} // has an element if the pause must end now
 
 	mu       sync.Mutex
@@ -42,17 +43,14 @@ func newListener[E any](f func(E), c config[E], onDemand bool) *Listener[E] {
 	return l
 }
 
-// put adds e to the queue. If the queue is full, e is dropped, or put waits.
+// put adds e to the queue. If the queue is full and not lossless, e is dropped.
 func (l *Listener[E]) put(e E) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.lossless && !l.stopped && l.full(e) {
-		l.room.Wait()
-	}
 	if l.stopped {
 		return
 	}
-	if l.full(e) {
+	if !l.lossless && l.full(e) {
 		l.missed++
 		return
 	}
@@ -66,6 +64,21 @@ func (l *Listener[E]) put(e E) {
 	case l.waiting() == maxEvents/2:
 		l.endPause()
 	}
+}
+
+// awaitRoom waits while the queue is overfull.
+func (l *Listener[E]) awaitRoom() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for !l.stopped && l.overfull() {
+		l.room.Wait()
+	}
+}
+
+// overfull reports whether the queue has more events than it should. l.mu is held.
+func (l *Listener[E]) overfull() bool {
+	n := l.waiting()
+	return n > maxEvents || n > 1 && l.bytes > maxBytes
 }
 
 // full reports whether the queue has no room for e. l.mu is held.

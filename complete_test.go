@@ -88,3 +88,101 @@ func TestEachReasonIsCounted(t *testing.T) {
 		t.Errorf("a Reason that is in no list has the counts %v", counts)
 	}
 }
+
+// optionsOf returns the names of the functions of the root package that return an Option.
+func optionsOf(t *testing.T) (names []string) {
+	t.Helper()
+	for _, decls := range declarations(t, ".") {
+		for _, d := range decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Recv != nil || !f.Name.IsExported() || f.Type.Results == nil {
+				continue
+			}
+			result, ok := f.Type.Results.List[0].Type.(*ast.Ident)
+			if ok && result.Name == "Option" {
+				names = append(names, f.Name.Name)
+			}
+		}
+	}
+	return names
+}
+
+// TestEachOptionIsNamed checks that the overview of the package and the guide name each option.
+func TestEachOptionIsNamed(t *testing.T) {
+	names := optionsOf(t)
+	if len(names) < 35 {
+		t.Fatalf("found only %v", names)
+	}
+	for _, name := range names {
+		for file, text := range map[string]string{"doc.go": "[" + name + "]", "docs/options.md": "\n| `" + name + "("} {
+			content, err := os.ReadFile(file)
+			must(t, err)
+			if !strings.Contains(string(content), text) {
+				t.Errorf("%s does not name the option %s", file, name)
+			}
+		}
+	}
+}
+
+// publicPackages are the packages of the main module that programs import.
+var publicPackages = []string{
+	".", "audit", "audit/witness", "conformance", "dialect", "robotstags", "robotstest", "sitemap", "store", "store/storetest", "usage",
+	"view", "webbotauth",
+}
+
+// TestCommentsBeginWithTheirName checks that the comment of each exported function, method and type
+// begins with its name, as go doc expects. A comment of another declaration does not.
+func TestCommentsBeginWithTheirName(t *testing.T) {
+	for _, folder := range publicPackages {
+		for file, decls := range declarations(t, folder) {
+			for _, d := range decls {
+				for name, comment := range commentsOf(d) {
+					first := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(comment, "A "), "An "), "The ")
+					if first != name && !strings.HasPrefix(first, name+" ") && !strings.HasPrefix(first, name+"\n") {
+						t.Errorf("%s: the comment of %s begins with %.40q", file, name, comment)
+					}
+				}
+			}
+		}
+	}
+}
+
+// commentsOf returns the comments of the exported functions, methods and types of a declaration.
+func commentsOf(d ast.Decl) map[string]string {
+	comments := make(map[string]string)
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		ofExported := d.Recv == nil || ast.IsExported(receiverOf(d))
+		if d.Name.IsExported() && ofExported {
+			comments[d.Name.Name] = d.Doc.Text()
+		}
+	case *ast.GenDecl:
+		for _, s := range d.Specs {
+			s, ok := s.(*ast.TypeSpec)
+			if !ok || !s.Name.IsExported() {
+				continue
+			}
+			comments[s.Name.Name] = s.Doc.Text()
+			if s.Doc == nil {
+				comments[s.Name.Name] = d.Doc.Text()
+			}
+		}
+	}
+	return comments
+}
+
+// receiverOf returns the name of the type of a method.
+func receiverOf(f *ast.FuncDecl) string {
+	of := f.Recv.List[0].Type
+	if pointer, ok := of.(*ast.StarExpr); ok {
+		of = pointer.X
+	}
+	if generic, ok := of.(*ast.IndexExpr); ok {
+		of = generic.X
+	}
+	name, ok := of.(*ast.Ident)
+	if !ok {
+		return ""
+	}
+	return name.Name
+}

@@ -39,21 +39,42 @@
 //   - [ProductToken] sets the names to look for in robots.txt.
 //   - [HonorCrawlDelay] and [HonorRequestRate] keep Crawl-delay, Request-rate and Visit-time under a
 //     dialect that ignores them.
-//   - [IgnoreRobotsWithPermission] does not request robots.txt.
+//   - [IgnoreRobotsWithPermission] does not request robots.txt, and [RobotsTxt] uses a file of the
+//     program in its place.
+//   - [WhenUnreachable] and [WhenForbidden] decide about sites whose robots.txt cannot be read.
 //
 // How fast each host is crawled:
 //   - [MinDelay] sets a minimum delay, and [MaxDelay] caps the crawl delays that hosts ask for.
 //   - [SkipAbove] skips the hosts that ask for too long a delay.
+//   - [AdaptiveDelay] makes the delay depend on the response time of the host.
 //   - [DelayFromEnd] counts delays from the end of a response.
 //   - [MaxInFlight] bounds the requests to a host that are in flight at once.
 //   - [MaxBackOff] bounds the delay after status 429 or 503, and [RetryThrottled] repeats such a
 //     request.
+//   - [CrawlHours] sends pages only in some hours of the day.
+//   - [PaceBy] gives several hosts one pace.
+//
+// How much each host is crawled:
+//   - [MaxPages] limits the pages of a host.
+//   - [StopRefused] stops a host that refuses requests.
+//
+// What the pages may be used for:
+//   - [Purpose] declares what the crawl is for, and [EnforceUsage] denies the pages whose owners
+//     disallow that.
+//   - [TDMRep] also requests the TDMRep files of the sites.
+//   - [EnforceRobotsTags] does not follow links with nofollow.
 //
 // [ForHosts] sets any of the options above for some hosts only.
 //
-// What is crawled and reported:
+// What is crawled, and again:
 //   - [FollowSitemaps] also crawls the pages that sitemaps list, as its [Feed] says.
-//   - [OnDenied] and [OnEvent] set functions that the plugin calls, and [Logger] sets its logger.
+//   - [Frontier] records the pages that wait, so that a later run continues with them.
+//   - [Revalidate] requests pages conditionally, [SkipFresh] does not request those that are fresh,
+//     and [OnUnchanged] sets a function for the pages that have not changed.
+//
+// What is reported:
+//   - [OnDenied], [OnEvent] and [OnEveryEvent] set functions that the plugin calls, and [Logger] sets
+//     its logger.
 //   - [DryRun] decides and reports but denies and delays nothing.
 //   - [Shadow] compares the decisions of other dialects with those in force.
 //
@@ -62,6 +83,7 @@
 //   - [SharedPace] and [ShardByHost] coordinate several processes.
 //   - [HTTPClient] sets another client for robots.txt and sitemaps.
 //   - [AllowPrivateNetworks] lets public sites lead the crawler to private addresses.
+//   - [SignRequests] signs the requests, and [SignWhenAsked] signs those to sites that ask for it.
 //
 // # Any http.Client
 //

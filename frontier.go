@@ -99,7 +99,7 @@ const CtxWaited = "collyrobots.waited"
 // page is aborted with Request.Abort and submitted again when its turn comes, with its depth, its
 // headers and those values of its Context that come back from JSON with the same type. A page that
 // goes on may also be aborted and submitted again if many pages are under way and its host may not
-// start for more than a second.
+// start for more than 200 ms.
 //
 // So the OnRequest callbacks are called again each time that a page has waited. In a call before
 // the page waits, Request.IsAbort returns true for callbacks that were registered after Attach. In

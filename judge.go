@@ -15,8 +15,8 @@ import (
 	"github.com/collyrobots/collyrobots/usage"
 )
 
-// A judge decides about URLs. It is the only part that knows whether the crawl is a dry run. In a
-// dry run it denies nothing to the other parts.
+// A judge decides about URLs. In a dry run, enforce returns a denial apart from its error, so that the
+// request goes on.
 type judge struct {
 	settings *settings
 	dryRun   bool

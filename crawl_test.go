@@ -92,12 +92,18 @@ func (c *crawl) onDenied(r *colly.Request, err error) {
 	c.note(func() { c.denied[r.URL.String()] = err })
 }
 
-// limited sets LimitRules.
+// limited sets copies of LimitRules, because a rule has a channel of the bubble where it is first used.
 func limited(t *testing.T, c *crawl, rules ...*colly.LimitRule) {
 	t.Helper()
 	for _, r := range rules {
 		if r != nil {
-			must(t, c.Limit(r))
+			must(t, c.Limit(&colly.LimitRule{
+				DomainRegexp: r.DomainRegexp,
+				DomainGlob:   r.DomainGlob,
+				Delay:        r.Delay,
+				RandomDelay:  r.RandomDelay,
+				Parallelism:  r.Parallelism,
+			}))
 		}
 	}
 }

@@ -27,6 +27,9 @@ func TestCases(t *testing.T) {
 		if !strings.HasPrefix(c.Source.URL, "https://") || !strings.HasPrefix(c.URL, "http") {
 			t.Errorf("%s: source %q, url %q", c.ID, c.Source.URL, c.URL)
 		}
+		if c.Clean != "" && !strings.HasPrefix(c.Clean, "http") || c.Time != c.Time.UTC() {
+			t.Errorf("%s: clean %q, time %v", c.ID, c.Clean, c.Time)
+		}
 		if c.Expect == conformance.Denied && c.Line != nil && *c.Line == 0 {
 			t.Errorf("%s: it is denied by line 0", c.ID)
 		}
@@ -46,7 +49,7 @@ func TestQuestions(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := conformance.ParseQuestion(line)
-			if err != nil || string(got.File()) != string(c.Robots) || got.URL != c.URL || got.Agent != c.Agent {
+			if err != nil || string(got.File()) != string(c.Robots) || got.URL != c.URL || got.Agent != c.Agent || !got.Time.Equal(c.Time) {
 				t.Errorf("%s: error %v, %+v", c.ID, err, got)
 			}
 			if got.Robots == nil {
@@ -84,6 +87,10 @@ func TestParseCase(t *testing.T) {
 		{`"expect":"allowed"`, `"expect":"allowed","disputed":true`, "has a reason"},
 		{`"expect":"allowed"`, `"expect":"allowed","reason":"x"`, "has a reason"},
 		{`"expect":"allowed"`, `"expect":"allowed","expected":1`, "unknown field"},
+		{`"expect":"allowed"`, `"expect":"allowed","interval":1`, "has a time"},
+		{`"expect":"allowed"`, `"expect":"allowed","open":true`, "has a time"},
+		{`"expect":"allowed"`, `"expect":"allowed","time":"2026-01-15T06:00:00Z"`, "has a time"},
+		{`"expect":"allowed"`, `"expect":"allowed","time":"06:00","open":true`, "parsing time"},
 		{`{`, `[`, "invalid character"},
 	} {
 		_, err := conformance.ParseCase([]byte(strings.Replace(goodCase, test.old, test.replacement, 1)))
@@ -95,7 +102,15 @@ func TestParseCase(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	yes, line, delay := true, 3, 2.5
-	c := conformance.Case{Expect: conformance.Allowed, Line: &line, Delay: &delay, Sitemaps: &[]string{"a"}}
+	c := conformance.Case{
+		Expect:   conformance.Allowed,
+		Line:     &line,
+		Delay:    &delay,
+		Sitemaps: &[]string{"a"},
+		Clean:    "https://example.com/",
+		Interval: &delay,
+		Open:     &yes,
+	}
 	for _, test := range []struct {
 		answer string
 		faults string
@@ -106,6 +121,10 @@ func TestCheck(t *testing.T) {
 		{`{"allowed":true,"line":4}`, "line 4, want 3"},
 		{`{"allowed":true,"delay":2}`, "delay 2, want 2.5"},
 		{`{"allowed":true,"sitemaps":[]}`, `sitemaps [], want ["a"]`},
+		{`{"allowed":true,"clean":"https://example.com/","interval":2.5,"open":true}`, ""},
+		{`{"allowed":true,"clean":"https://example.com/?a"}`, `clean "https://example.com/?a", want "https://example.com/"`},
+		{`{"allowed":true,"interval":0}`, "interval 0, want 2.5"},
+		{`{"allowed":true,"open":false}`, "open false, want true"},
 		{`{"allowed":false,"line":0}`, "denied, want allowed; line 0, want 3"},
 		{`{"allowed":true,"error":"no"}`, "error: no"},
 		{`{}`, "no answer"},
@@ -119,7 +138,7 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	unasked := conformance.Case{Expect: conformance.Allowed}
-	if got := unasked.Check(conformance.Answer{Allowed: &yes, Line: &line, Delay: &delay}); got != nil {
+	if got := unasked.Check(conformance.Answer{Allowed: &yes, Line: &line, Delay: &delay, Clean: "x", Interval: &delay, Open: &yes}); got != nil {
 		t.Errorf("the case does not ask for more than the decision: %q", got)
 	}
 }

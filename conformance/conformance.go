@@ -23,6 +23,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 )
 
 //go:generate go run ./maketable
@@ -82,6 +83,21 @@ type Case struct {
 	// Sitemaps are the values of the Sitemap lines in the order of the file. If it is nil, the case
 	// does not ask.
 	Sitemaps *[]string `json:"sitemaps,omitempty"`
+
+	// Clean is the URL without the query parameters that Clean-param lines name. If it is empty,
+	// the case does not ask.
+	Clean string `json:"clean,omitempty"`
+
+	// Time is the time for which Interval and Open ask. It is set if, and only if, one of them is.
+	Time time.Time `json:"time,omitzero"`
+
+	// Interval is the number of seconds for each document by the Request-rate that is in force at
+	// Time, or 0 if there is none. If it is nil, the case does not ask.
+	Interval *float64 `json:"interval,omitempty"`
+
+	// Open says whether requests may be sent at Time: a Visit-time line may forbid it. If it is nil,
+	// the case does not ask.
+	Open *bool `json:"open,omitempty"`
 
 	// Disputed says that the text can be read in another way, which Reason describes. Such a case
 	// is not scored.
@@ -210,6 +226,8 @@ func (c *Case) validate() error {
 		return fmt.Errorf("there are no dialects")
 	case c.Expect != Allowed && c.Expect != Denied:
 		return fmt.Errorf("expect is %q, want %q or %q", c.Expect, Allowed, Denied)
+	case c.Time.IsZero() != (c.Interval == nil && c.Open == nil):
+		return fmt.Errorf("a case has a time if, and only if, it has an interval or says whether it is open")
 	case c.Disputed != (c.Reason != ""):
 		return fmt.Errorf("a case has a reason if, and only if, it is disputed")
 	}

@@ -8,19 +8,21 @@ import (
 	"io"
 	"math"
 	"slices"
+	"time"
 	"unicode/utf8"
 )
 
 // A Question is one line that a parser reads from its standard input: a case without its answer, in
 // one dialect. Exactly one of Robots and RobotsBase64 is set. A file that is not valid UTF-8 is in
-// RobotsBase64.
+// RobotsBase64. Time is set if the case asks for Interval or Open.
 type Question struct {
-	ID           string  `json:"id"`
-	Dialect      string  `json:"dialect"`
-	Robots       *string `json:"robots,omitempty"`
-	RobotsBase64 []byte  `json:"robots_base64,omitempty"`
-	Agent        string  `json:"agent"`
-	URL          string  `json:"url"`
+	ID           string    `json:"id"`
+	Dialect      string    `json:"dialect"`
+	Robots       *string   `json:"robots,omitempty"`
+	RobotsBase64 []byte    `json:"robots_base64,omitempty"`
+	Agent        string    `json:"agent"`
+	URL          string    `json:"url"`
+	Time         time.Time `json:"time,omitzero"`
 }
 
 // An Answer is one line that a parser writes to its standard output. Only Allowed or Error must be
@@ -30,6 +32,9 @@ type Answer struct {
 	Line     *int      `json:"line,omitempty"`
 	Delay    *float64  `json:"delay,omitempty"` // seconds
 	Sitemaps *[]string `json:"sitemaps,omitempty"`
+	Clean    string    `json:"clean,omitempty"`    // the URL without the parameters of Clean-param
+	Interval *float64  `json:"interval,omitempty"` // seconds for each document at the time of the question
+	Open     *bool     `json:"open,omitempty"`     // whether requests may be sent at that time
 
 	// Error says why there is no decision, for example because the parser rejects the file. The
 	// case is then not passed.
@@ -47,7 +52,7 @@ func (c *Case) Questions() []Question {
 
 // Question returns the question of a case in one dialect.
 func (c *Case) Question(dialect string) Question {
-	q := Question{ID: c.ID, Dialect: dialect, Agent: c.Agent, URL: c.URL}
+	q := Question{ID: c.ID, Dialect: dialect, Agent: c.Agent, URL: c.URL, Time: c.Time}
 	if utf8.Valid(c.Robots) {
 		text := string(c.Robots)
 		q.Robots = &text
@@ -84,6 +89,15 @@ func (c *Case) Check(a Answer) (faults []string) {
 	}
 	if a.Sitemaps != nil && c.Sitemaps != nil && !slices.Equal(*a.Sitemaps, *c.Sitemaps) {
 		faults = append(faults, fmt.Sprintf("sitemaps %q, want %q", *a.Sitemaps, *c.Sitemaps))
+	}
+	if a.Clean != "" && c.Clean != "" && a.Clean != c.Clean {
+		faults = append(faults, fmt.Sprintf("clean %q, want %q", a.Clean, c.Clean))
+	}
+	if a.Interval != nil && c.Interval != nil && !sameDelay(*a.Interval, *c.Interval) {
+		faults = append(faults, fmt.Sprintf("interval %v, want %v", *a.Interval, *c.Interval))
+	}
+	if a.Open != nil && c.Open != nil && *a.Open != *c.Open {
+		faults = append(faults, fmt.Sprintf("open %v, want %v", *a.Open, *c.Open))
 	}
 	return faults
 }

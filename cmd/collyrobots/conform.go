@@ -23,7 +23,8 @@ It writes one line for each to its standard output, in the same order. Only allo
 
   {"allowed": true, "line": 0, "delay": 0, "sitemaps": []}
 
-A file that is not valid UTF-8 is in robots_base64 instead of robots.
+A file that is not valid UTF-8 is in robots_base64 instead of robots. If a case has a time of day, the
+question has the field time. An answer may also have the fields clean, interval and open.
 
 With -fetch, the program is a crawler. It gets the URL of a site on the loopback interface and URLs
 to fetch, fetches those that the robots.txt of the site allows, and then writes a line:

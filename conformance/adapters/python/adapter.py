@@ -10,7 +10,9 @@ def answer(q):
         allowed = parser.can_fetch(q["agent"], q["url"])
     except ValueError as fault:
         return {"error": str(fault)}
-    return {"allowed": allowed, "delay": parser.crawl_delay(q["agent"]) or 0, "sitemaps": parser.site_maps() or []}
+    rate = parser.request_rate(q["agent"])  # the same at each time
+    interval = rate.seconds / rate.requests if rate and rate.requests else 0
+    return {"allowed": allowed, "delay": parser.crawl_delay(q["agent"]) or 0, "sitemaps": parser.site_maps() or [], "interval": interval}
 
 
 for line in sys.stdin:

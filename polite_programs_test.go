@@ -194,7 +194,7 @@ var unusualPrograms = []program{
 	}},
 	{name: "abandons a collector while it runs", sites: library, unordered: true, run: func(p *programRun) {
 		begin := func() {
-			c := p.collector(colly.Async(), colly.MaxDepth(3))
+			c := p.collector(colly.Async(), colly.AllowedDomains("a.test"))
 			follow(c)
 			p.attach(c)
 			c.Visit("http://a.test/")
@@ -246,7 +246,7 @@ var unusualPrograms = []program{
 		visitEach(c, someOf("a.test")...)
 	}},
 	{name: "hands pages to the main goroutine by a channel", sites: library, unordered: true, run: func(p *programRun) {
-		c := p.collector(colly.Async(), colly.MaxDepth(3), colly.AllowedDomains("a.test"))
+		c := p.collector(colly.Async(), colly.AllowedDomains("a.test"))
 		pages := make(chan string)
 		c.OnResponse(func(r *colly.Response) { pages <- r.Request.URL.String() })
 		follow(c)

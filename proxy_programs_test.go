@@ -15,6 +15,7 @@ import (
 	"github.com/gocolly/colly/v2"
 	"github.com/gocolly/colly/v2/proxy"
 
+	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -86,7 +87,8 @@ func (l *leastUsed) choose(r *http.Request) (*url.URL, error) {
 func retryNext(p *programRun, c *colly.Collector, before func()) {
 	c.OnError(func(r *colly.Response, err error) {
 		tries, _ := r.Ctx.GetAny("tries").(int)
-		if errors.Is(err, colly.ErrRobotsTxtBlocked) && strings.Contains(r.Request.URL.Path, "closed") || tries == 10 {
+		denied := (*collyrobots.DisallowedError)(nil)
+		if errors.As(err, &denied) && denied.Decision.Reason == collyrobots.ReasonRule || tries == 10 {
 			return
 		}
 		r.Ctx.Put("tries", tries+1)
@@ -104,7 +106,7 @@ func rotating(options ...colly.CollectorOption) func(p *programRun) {
 		rotate, err := proxy.RoundRobinProxySwitcher(proxyURLs...)
 		must(p.T, err)
 		c.SetProxyFunc(rotate)
-		retryNext(p, c, nil)
+		retryNext(p, c, func() { time.Sleep(time.Second) })
 		p.attach(c)
 		visitEach(c, someOf("a.test")...)
 		visitEach(c, someOf("b.test")...)

@@ -165,7 +165,7 @@ func (h *hooks) readTags(r *colly.Response) {
 	html := enforce && isHTML(headerOf(r), r.Body)
 	if coding := unreadCoding(headerOf(r)); html && coding != "" {
 		h.report.warn("a page has a content coding that Colly does not decode, so its robots tags and links are not read; request only gzip under EnforceRobotsTags",
-			"url", r.Request.URL.Redacted(), "content_encoding", coding)
+			"url", r.Request.URL.Redacted(), "coding", coding)
 	}
 	tags := h.tagsOf(r, html)
 	if len(tags) > 0 {

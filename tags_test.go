@@ -470,7 +470,7 @@ func TestNofollowInEncodedPages(t *testing.T) {
 		must(t, c.Visit("http://a.test/0"))
 		must(t, c.Visit("http://a.test/1"))
 		wantURIs(t, web, "a.test", "/robots.txt /0 /linked/0 /1")
-		if n := strings.Count(c.logged.String(), "content_encoding=br"); n != 1 {
+		if n := strings.Count(c.logged.String(), "coding=br"); n != 1 {
 			t.Errorf("%d warnings name the content coding, want 1: %s", n, c.logged)
 		}
 	})

@@ -35,6 +35,7 @@ var logKeys = []string{
 	"action",        // the action that failed
 	"agent",         // a User-Agent header
 	"key",           // a key in the Context of a request
+	"coding",        // a content coding
 	"jump",          // how far a clock went back
 	"limit",         // the maximum that an option allows
 	"old",           // the previous group

@@ -184,11 +184,21 @@ func (d *dispatcher) submit(p *Page) {
 	case !h.c.Async, h.c.Context.Err() != nil:
 		d.end(p, PagePostponed)
 	default:
-		page := d.handOut(p)
-		err := h.submit(p, page)
-		if err != nil && !page.claimed() {
-			page.endNow(submissionOf(err))
-		}
+		d.request(h, p)
+	}
+}
+
+// request makes a collector request a page.
+func (d *dispatcher) request(h *hooks, p *Page) {
+	r, err := h.requestOf(p)
+	if err != nil {
+		d.end(p, PageFailed)
+		return
+	}
+	page := d.handOut(p, r.Ctx)
+	err = h.submit(r, page)
+	if err != nil && !page.claimed() {
+		page.endNow(submissionOf(err))
 	}
 }
 
@@ -202,25 +212,26 @@ func (f *frontier) collector(number int) *hooks {
 	return f.collectors[number].Value()
 }
 
-// submit makes the collector request a page. Colly looks again whether the page is within its
-// limits, but not whether it was visited. The request finds page in its Context.
-func (h *hooks) submit(p *Page, page *fedPage) error {
+// requestOf returns the request of a page.
+func (h *hooks) requestOf(p *Page) (*colly.Request, error) {
 	encoded := p.Request
 	if encoded == nil {
 		var err error
 		encoded, err = requestOf(p)
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	r, err := h.c.UnmarshalRequest(encoded)
-	if err != nil {
-		return err
-	}
+	return h.c.UnmarshalRequest(encoded)
+}
+
+// submit makes the collector request a page. Colly looks again whether the page is within its
+// limits, but not whether it was visited. The request finds page in its Context.
+func (h *hooks) submit(r *colly.Request, page *fedPage) error {
 	r.Ctx.Put(ctxPage, page)
 	stop := h.visits.Exempt(arrivals.HashOfURL(r.URL.String()))
 	defer stop()
-	err = r.Do()
+	err := r.Do()
 	if visited := (*colly.AlreadyVisitedError)(nil); errors.As(err, &visited) {
 		return r.Retry() // another visit has used the exemption
 	}

@@ -27,6 +27,10 @@ type fedPage struct {
 	stored bool
 	// recorded is set if the option Frontier has recorded the page, so that it can go back.
 	recorded bool
+	// ctx and depth are those of the request of a page that is recorded. ctx is nil if it is not
+	// known.
+	ctx   *colly.Context
+	depth int
 	// settles is set if the result counts only when the last callback of the user has returned,
 	// because the callbacks may visit further pages. The hooks then call settle.
 	settles bool

@@ -185,6 +185,46 @@ func TestFrontierPrograms(t *testing.T) {
 			},
 			schedule: "0s /robots.txt, 2s /0, 4s /1", states: "done: /0 /1", warnings: "AllowURLRevisit is set",
 		},
+		"AllowURLRevisit and Retry": {
+			site: robotstest.Site{"/once": once},
+			run: func(t *testing.T, c *crawl, store *memoryStore) {
+				attempts = 0
+				c.AllowURLRevisit = true
+				c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
+				visitInTurn(t, c, "/0", "/once", "/1")
+				c.Wait()
+			},
+			schedule: "0s /robots.txt, 2s /0, 4s /once, 6s /once, 8s /1", states: "done: /0 /1 /once", warnings: "AllowURLRevisit is set",
+		},
+		"AllowURLRevisit and Retry in OnResponse": {
+			site: robotstest.Site{"/captcha": robotstest.Page("/captcha")},
+			run: func(t *testing.T, c *crawl, store *memoryStore) {
+				c.AllowURLRevisit = true
+				retries := 0
+				c.OnResponse(func(r *colly.Response) {
+					if r.Request.URL.Path == "/captcha" && retries < 2 {
+						retries++
+						must(t, r.Request.Retry())
+					}
+				})
+				visitInTurn(t, c, "/0", "/captcha", "/1")
+				c.Wait()
+			},
+			schedule: "0s /robots.txt, 2s /0, 4s /captcha, 6s /captcha, 8s /captcha, 10s /1", states: "done: /0 /1 /captcha", warnings: "AllowURLRevisit is set",
+		},
+		"AllowURLRevisit and links to pages that are under way": {
+			site: robotstest.Site{"/self": robotstest.Page("/self"), "/other": robotstest.Page("/self")},
+			run: func(t *testing.T, c *crawl, store *memoryStore) {
+				c.AllowURLRevisit = true
+				c.OnHTML("a[href]", func(e *colly.HTMLElement) {
+					must(t, e.Request.Visit(e.Attr("href")))
+					time.Sleep(3 * time.Second)
+				})
+				visitInTurn(t, c, "/other", "/self")
+				c.Wait()
+			},
+			schedule: "0s /robots.txt, 2s /other, 4s /self", states: "done: /other /self", warnings: "AllowURLRevisit is set",
+		},
 		"MaxRequests": {
 			run: func(t *testing.T, c *crawl, store *memoryStore) {
 				c.MaxRequests = 3

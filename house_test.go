@@ -167,6 +167,9 @@ const importRules = `
 	internal/crawl:    . ./audit ./audit/witness ./dialect ./internal/input ./internal/keyfile ./internal/term ./sitemap ./store ./usage ./webbotauth github.com/gocolly/colly/v2
 	internal/crawl/page.go: ./view
 
+	# Spiders that are stopped and continued with a URLStore, for tests.
+	internal/frontiertest: . ./dialect ./robotstest github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/extensions github.com/gocolly/colly/v2/proxy github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage
+
 	# Demo sites on loopback, arguments of commands, and the key of a crawler.
 	internal/demo:
 	internal/input:    . ./dialect ./internal/term

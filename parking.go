@@ -17,6 +17,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/feed"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/redact"
+	"github.com/collyrobots/collyrobots/internal/track"
 )
 
 // A frontier connects the collectors of a plugin with its URLStore. This file records the pages and
@@ -26,24 +27,25 @@ type frontier struct {
 	*core
 	store    URLStore
 	visits   *arrivals.Visits
-	arriving sync.Map // *arrival by *colly.Request
+	arriving sync.Map       // *arrival by *colly.Request
+	answered track.Answered // with AllowURLRevisit: the requests whose pages are done
 
 	unrecorded atomic.Int64          // pages that could not be recorded
 	failure    atomic.Pointer[error] // the first error of store; nil if there is none
 	begun      atomic.Bool           // a dispatcher was started
 
 	mu         sync.Mutex
-	collectors []weak.Pointer[hooks] // by their numbers
-	out        map[storedKey]int     // attempts to fetch each page that have not ended
-	recorded   int                   // how often wake was called
-	dispatcher *dispatcher           // nil if none runs
-	broken     bool                  // Next has failed, or the plugin is closed: no more pages are recorded
+	collectors []weak.Pointer[hooks]    // by their numbers
+	out        map[storedKey][]*fedPage // attempts to fetch each page that have not ended
+	recorded   int                      // how often wake was called
+	dispatcher *dispatcher              // nil if none runs
+	broken     bool                     // Next has failed, or the plugin is closed: no more pages are recorded
 }
 
 // newFrontier returns the frontier of a plugin.
 func newFrontier(store URLStore, c *core) *frontier {
 	c.fed.inUse.Store(true)
-	f := &frontier{core: c, store: store, out: make(map[storedKey]int)}
+	f := &frontier{core: c, store: store, out: make(map[storedKey][]*fedPage)}
 	f.visits = arrivals.New(f.begin)
 	return f
 }
@@ -148,7 +150,7 @@ func (h *hooks) addLastRequestCallback() {
 // visit are recorded before the page itself is done. All requests of the collector wait for it,
 // because Colly reads its callbacks without a lock.
 func (h *hooks) addLastCallbacks() {
-	h.c.OnError(func(r *colly.Response, _ error) { h.fed.of(r.Request).settle() })
+	h.c.OnError(func(r *colly.Response, _ error) { h.settlePage(r.Request, h.fed.of(r.Request)) })
 	h.handle.AddLast(h.onDone)
 }
 
@@ -160,6 +162,14 @@ func (h *hooks) onDone(r *colly.Response) {
 		page.keep = keep
 	} else {
 		keep()
+	}
+	h.settlePage(r.Request, page)
+}
+
+// settlePage is called after the last callback for the page of r. page may be nil.
+func (h *hooks) settlePage(r *colly.Request, page *fedPage) {
+	if page != nil && page.recorded && h.c.AllowURLRevisit {
+		h.frontier.answered.Add(r) // a retry may arrive later
 	}
 	page.settle()
 }
@@ -276,7 +286,7 @@ func (h *hooks) record(r *colly.Request, fed *fedPage) (page *fedPage, goOn bool
 		a.unrecorded = true
 		return fed, true
 	}
-	result, err := f.offer(h, a)
+	result, err := f.offer(h, a, r)
 	if err != nil {
 		f.fail(a.page, err)
 		page = f.goOnUnrecorded(h, a, fed)
@@ -287,7 +297,7 @@ func (h *hooks) record(r *colly.Request, fed *fedPage) (page *fedPage, goOn bool
 	fed.end(feed.Done)
 	switch result {
 	case goesOn:
-		page = f.handOut(a.page)
+		page = f.handOut(a.page, r.Ctx)
 		page.hookMayFail = h.c.DetectCharset
 		h.fed.take(page, r)
 	case isParked:
@@ -402,8 +412,8 @@ const (
 	goesOn                  // it is recorded, and its turn has come
 )
 
-// offer passes the page of a to the URLStore.
-func (f *frontier) offer(h *hooks, a *arrival) (offered, error) {
+// offer passes the page of a, which is that of r, to the URLStore.
+func (f *frontier) offer(h *hooks, a *arrival, r *colly.Request) (offered, error) {
 	if f.isBroken() {
 		return isKnown, errBroken
 	}
@@ -415,50 +425,66 @@ func (f *frontier) offer(h *hooks, a *arrival) (offered, error) {
 		return goesOn, nil
 	case added:
 		return isParked, nil
-	case f.isRetry(h, a):
+	case f.isRetry(h, a, r):
 		return goesOn, f.store.Again(a.page)
 	}
 	return isKnown, nil
 }
 
-// isRetry reports whether the program requests a known page again. If Colly does not look whether a
-// URL was visited, only a page that is under way can be told from a link to a known page.
-func (f *frontier) isRetry(h *hooks, a *arrival) bool {
+// isRetry reports whether r requests a known page again. If Colly does not look whether a URL was
+// visited, r may also be a link to a known page. A retry has the Context and the depth of the
+// request that it repeats. When that request has ended, a retry has its Context and its header map.
+func (f *frontier) isRetry(h *hooks, a *arrival, r *colly.Request) bool {
 	if !h.c.AllowURLRevisit && h.handle.Storage() == storage.Storage(h.visits) {
 		return a.visit == nil
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.out[keyOf(a.page)] > 0
+	return f.isUnderWay(a.page, r) || f.answered.Retries(r)
 }
 
-// handOut returns an attempt to fetch a page that the URLStore has handed out.
-func (f *frontier) handOut(p *Page) *fedPage {
+// isUnderWay reports whether r repeats a request of a page that has not ended.
+func (f *frontier) isUnderWay(p *Page, r *colly.Request) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.ContainsFunc(f.out[keyOf(p)], func(attempt *fedPage) bool {
+		return attempt.ctx == nil || attempt.ctx == r.Ctx && attempt.depth == r.Depth
+	})
+}
+
+// handOut returns an attempt to fetch a page that the URLStore has handed out. ctx is the Context of
+// its request, or nil if it is not known.
+func (f *frontier) handOut(p *Page, ctx *colly.Context) *fedPage {
 	attempt := newFedPage(p.From, nil)
 	attempt.stored = true
 	attempt.settles = true
 	attempt.recorded = true
+	attempt.ctx = ctx
+	attempt.depth = p.Depth
 	attempt.done = func(result feed.Result) { f.ended(p, attempt, result) }
-	f.count(p, 1)
-	return attempt
-}
-
-// count adds n to the attempts to fetch a page that have not ended.
-func (f *frontier) count(p *Page, n int) {
 	key := keyOf(p)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.out[key] += n
-	if f.out[key] <= 0 {
+	f.out[key] = append(f.out[key], attempt)
+	return attempt
+}
+
+// remove removes an attempt to fetch a page that has ended.
+func (f *frontier) remove(p *Page, attempt *fedPage) {
+	key := keyOf(p)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	left := slices.DeleteFunc(f.out[key], func(other *fedPage) bool { return other == attempt })
+	if len(left) == 0 {
 		delete(f.out, key)
+		return
 	}
+	f.out[key] = left
 }
 
 // ended reports the result of an attempt to the URLStore. If its callbacks may have visited pages,
 // these must be recorded first.
 func (f *frontier) ended(p *Page, attempt *fedPage, result feed.Result) {
 	f.release(attempt, result)
-	f.count(p, -1)
+	f.remove(p, attempt)
 	end := pageResultOf(result)
 	if end == PageReturned || end == PagePostponed {
 		f.end(p, end)

@@ -280,7 +280,7 @@ func (q *urlQueue) end(err error) bool {
 func (q *urlQueue) attempt(p *Page) *fedPage {
 	var page *fedPage
 	if f := q.plugin.frontier; f != nil && f.store == q.store {
-		page = f.handOut(p)
+		page = f.handOut(p, nil)
 	} else {
 		page = newFedPage(p.From, func(result feed.Result) { q.store.End(p, pageResultOf(result)) })
 		page.stored = true

@@ -1,0 +1,635 @@
+package frontiertest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+	"github.com/gocolly/colly/v2/extensions"
+	"github.com/gocolly/colly/v2/proxy"
+	"github.com/gocolly/colly/v2/queue"
+	"github.com/gocolly/colly/v2/storage"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// follow visits the links of each page.
+func follow(c *colly.Collector) {
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+}
+
+// scraped finds each page that was scraped.
+func (r *run) scraped(c *colly.Collector) {
+	c.OnScraped(func(p *colly.Response) { r.found("%s", p.Request.URL) })
+}
+
+// isWorthRetrying reports whether a program retries a request with this error. The programs do not
+// retry denied pages and pages of a run that ends, because that would change nothing.
+func isWorthRetrying(err error) bool {
+	return !errors.Is(err, colly.ErrRobotsTxtBlocked) && !errors.Is(err, context.Canceled) && !errors.Is(err, collyrobots.ErrClosed)
+}
+
+var programs = []program{
+	{name: "follows links within a depth", sites: site(tree), run: func(r *run) {
+		c := r.collector(colly.MaxDepth(3))
+		follow(c)
+		c.OnScraped(func(p *colly.Response) { r.found("%s at depth %d", p.Request.URL, p.Request.Depth) })
+		r.attach(c)
+		c.Visit("http://a.test/")
+		c.Wait()
+	}},
+	{name: "retries by the text of the error", sites: site(func() robotstest.Site {
+		return with(listed(5), robotstest.Site{"/2": firstly(2, status(502)), "/4": firstly(1, status(502))})
+	}), repeats: map[string]int{"GET a.test/2": 3, "GET a.test/4": 2}, run: func(r *run) {
+		c := r.collector()
+		follow(c)
+		r.scraped(c)
+		r.attach(c)
+		c.OnError(func(p *colly.Response, err error) {
+			if strings.Contains(err.Error(), "Bad Gateway") {
+				p.Request.Retry()
+			}
+		})
+		c.Visit("http://a.test/")
+		c.Wait()
+	}},
+	{name: "requests a page with a captcha again", sites: site(func() robotstest.Site {
+		return with(listed(5), robotstest.Site{"/1": firstly(1, html("captcha")), "/3": firstly(3, html("captcha"))})
+	}), repeats: map[string]int{"GET a.test/1": 2, "GET a.test/3": 4}, run: func(r *run) {
+		c := r.collector()
+		follow(c)
+		r.attach(c)
+		c.OnResponse(func(p *colly.Response) {
+			if bytes.Contains(p.Body, []byte("captcha")) {
+				p.Request.Retry()
+				return
+			}
+			r.found("%s", p.Request.URL)
+		})
+		c.Visit("http://a.test/")
+		c.Wait()
+	}},
+	{name: "requests JSON again that has no success", sites: site(func() robotstest.Site {
+		pages := listed(4)
+		for i := 1; i <= 4; i++ {
+			answer := typed("application/json", fmt.Sprintf(`{"success":true,"item":%d}`, i))
+			failed := typed("application/json", `{"success":false}`)
+			first := true
+			pages[fmt.Sprint("/", i)] = func(w http.ResponseWriter, q *http.Request) {
+				if first && i%2 == 0 {
+					first = false
+					failed(w, q)
+					return
+				}
+				answer(w, q)
+			}
+		}
+		return pages
+	}), repeats: map[string]int{"GET a.test/2": 2, "GET a.test/4": 2}, run: func(r *run) {
+		list := r.collector()
+		api := list.Clone()
+		list.OnHTML("a[href]", func(e *colly.HTMLElement) {
+			api.Request(http.MethodGet, e.Request.AbsoluteURL(e.Attr("href")), nil, nil, http.Header{"X-Requested-With": {"XMLHttpRequest"}})
+		})
+		api.OnResponse(func(p *colly.Response) {
+			var answer struct {
+				Success bool
+				Item    int
+			}
+			r.must(json.Unmarshal(p.Body, &answer))
+			if !answer.Success {
+				r.must(p.Request.Retry())
+				return
+			}
+			r.found("item %d with %q", answer.Item, p.Request.Headers.Get("X-Requested-With"))
+		})
+		r.attach(list, api)
+		list.Visit("http://a.test/")
+		list.Wait()
+		api.Wait()
+	}},
+	{name: "logs in first, and then crawls in parallel", sites: site(func() robotstest.Site {
+		return robotstest.Site{
+			"/login": login, "/": members(`<a href="/1">1</a><a href="/2">2</a>`), "/1": members(`<a href="/3">3</a>`),
+			"/2": members(`<a href="/4">4</a><a href="/closed">closed</a>`), "/3": members(""), "/4": members(""),
+		}
+	}), perRun: []string{"POST a.test/login"}, run: func(r *run) {
+		in := r.collector()
+		in.Async = false
+		c := in.Clone()
+		c.Async = true
+		follow(c)
+		r.scraped(c)
+		r.attach(in, c)
+		in.Post("http://a.test/login", map[string]string{"user": "me", "password": "secret"})
+		c.Visit("http://a.test/")
+		c.Wait()
+	}},
+	{name: "passes values down a chain of pages", sites: site(shop), run: func(r *run) {
+		c := r.collector()
+		c.OnHTML("a[href]", func(e *colly.HTMLElement) {
+			ctx := colly.NewContext()
+			ctx.Put("path", e.Request.Ctx.Get("path")+" > "+e.Attr("href"))
+			c.Request(http.MethodGet, e.Request.AbsoluteURL(e.Attr("href")), nil, ctx, nil)
+		})
+		c.OnScraped(func(p *colly.Response) { r.found("%s by %s", p.Request.URL, p.Ctx.Get("path")) })
+		r.attach(c)
+		c.Visit("http://a.test/")
+		c.Wait()
+	}},
+	{name: "has a collector for each kind of page", sites: site(shop), run: func(r *run) {
+		category := r.collector()
+		product := category.Clone()
+		review := category.Clone()
+		visit := func(next *colly.Collector, prefix string) func(e *colly.HTMLElement) {
+			return func(e *colly.HTMLElement) {
+				if !strings.HasPrefix(e.Attr("href"), prefix) {
+					return
+				}
+				ctx := colly.NewContext()
+				ctx.Put("from", e.Request.URL.Path)
+				next.Request(http.MethodGet, e.Request.AbsoluteURL(e.Attr("href")), nil, ctx, nil)
+			}
+		}
+		follow := visit(category, "/c/")
+		category.OnHTML("a[href]", follow)
+		category.OnHTML("a[href]", visit(product, "/p/"))
+		product.OnHTML("a[href]", visit(review, "/r/"))
+		for _, c := range []*colly.Collector{category, product, review} {
+			extensions.Referer(c)
+			c.OnScraped(func(p *colly.Response) { r.found("%s from %q", p.Request.URL, p.Ctx.Get("from")) })
+		}
+		r.attach(category, product, review)
+		category.Visit("http://a.test/")
+		for range 3 {
+			category.Wait()
+			product.Wait()
+			review.Wait()
+		}
+	}},
+	{name: "shares the Context of the list with the details", sites: site(func() robotstest.Site { return listed(5) }), run: func(r *run) {
+		list := r.collector()
+		detail := list.Clone()
+		list.OnRequest(func(q *colly.Request) { q.Ctx.Put("list", "the list "+q.URL.Path) })
+		list.OnHTML("a[href]", func(e *colly.HTMLElement) {
+			detail.Request(e.Request.Method, e.Request.AbsoluteURL(e.Attr("href")), nil, e.Request.Ctx, nil)
+		})
+		detail.OnScraped(func(p *colly.Response) { r.found("%s of %s", p.Request.URL, p.Ctx.Get("list")) })
+		r.attach(list, detail)
+		list.Visit("http://a.test/")
+		list.Wait()
+		detail.Wait()
+	}},
+	{name: "remembers by itself what was visited", sites: site(tree), run: func(r *run) {
+		c := r.collector(colly.AllowURLRevisit())
+		var visited sync.Map
+		c.OnHTML("a[href]", func(e *colly.HTMLElement) {
+			u := e.Request.AbsoluteURL(e.Attr("href"))
+			if _, known := visited.LoadOrStore(u, true); !known {
+				e.Request.Visit(u)
+			}
+		})
+		r.scraped(c)
+		r.attach(c)
+		visited.Store("http://a.test/", true)
+		c.Visit("http://a.test/")
+		c.Wait()
+	}},
+	{name: "has a storage that survives", sites: site(tree), run: func(r *run) {
+		c := r.collector()
+		kept, ok := r.memory["storage"].(storage.Storage)
+		if !ok {
+			kept = new(storage.InMemoryStorage)
+			r.must(kept.Init())
+			r.memory["storage"] = kept
+		}
+		r.must(c.SetStorage(surviving{kept}))
+		follow(c)
+		r.scraped(c)
+		r.attach(c)
+		c.Visit("http://a.test/")
+		c.Wait()
+	}},
+	{name: "sends a form for each page of a list", sites: site(func() robotstest.Site {
+		return with(listed(3), robotstest.Site{"/search": func(w http.ResponseWriter, q *http.Request) {
+			html(fmt.Sprintf(`<a href="/%s0">result</a>`, q.FormValue("page")))(w, q)
+		}, "/10": robotstest.Page(), "/20": robotstest.Page()})
+	}), perRun: []string{"POST a.test/search"}, run: func(r *run) {
+		c := r.collector()
+		follow(c)
+		c.OnScraped(func(p *colly.Response) {
+			if p.Request.Method == http.MethodGet {
+				r.found("%s", p.Request.URL)
+			}
+		})
+		r.attach(c)
+		for page := 1; page < 3; page++ {
+			c.Post("http://a.test/search", map[string]string{"page": fmt.Sprint(page)})
+		}
+		c.Wait()
+	}},
+	{name: "has a queue and is asynchronous", sites: site(tree), run: func(r *run) {
+		c := r.collector()
+		q, err := queue.New(2, &queue.InMemoryQueueStorage{MaxSize: 100})
+		r.must(err)
+		r.must(q.AddURL("http://a.test/"))
+		r.must(q.AddURL("http://a.test/closed"))
+		follow(c)
+		r.scraped(c)
+		r.attach(c)
+		r.must(q.Run(c))
+		c.Wait()
+	}},
+	{name: "keeps requests as bytes for another collector", sites: site(func() robotstest.Site { return listed(5) }), run: func(r *run) {
+		list := r.collector()
+		worker := r.collector()
+		list.OnHTML("a[href]", func(e *colly.HTMLElement) {
+			next, err := e.Request.New(http.MethodGet, e.Request.AbsoluteURL(e.Attr("href")), nil)
+			r.must(err)
+			next.Ctx = colly.NewContext()
+			next.Ctx.Put("by", "bytes")
+			next.Headers.Set("X-Key", "1")
+			encoded, err := next.Marshal()
+			r.must(err)
+			same, err := worker.UnmarshalRequest(encoded)
+			r.must(err)
+			same.Do()
+		})
+		worker.OnScraped(func(p *colly.Response) {
+			r.found("%s by %s with %s", p.Request.URL, p.Ctx.Get("by"), p.Request.Headers.Get("X-Key"))
+		})
+		r.attach(list, worker)
+		list.Visit("http://a.test/")
+		list.Wait()
+		worker.Wait()
+	}},
+	{name: "sleeps in OnError with a lock, and retries pages without a status", underWay: 1, sites: site(func() robotstest.Site {
+		return with(listed(5), robotstest.Site{"/2": firstly(1, drop), "/3": firstly(2, drop)})
+	}), repeats: map[string]int{"GET a.test/2": 2, "GET a.test/3": 3}, run: func(r *run) {
+		c := r.collector()
+		c.WithTransport(once{r.web.Transport()})
+		follow(c)
+		r.scraped(c)
+		r.attach(c)
+		lock := make(chan struct{}, 1) // a Mutex would stop the time of the bubble
+		c.OnError(func(p *colly.Response, err error) {
+			lock <- struct{}{}
+			defer func() { <-lock }()
+			if p.StatusCode == 0 && isWorthRetrying(err) {
+				time.Sleep(4 * time.Second)
+				p.Request.Retry()
+			}
+		})
+		c.Visit("http://a.test/")
+		c.Wait()
+	}},
+	{name: "rotates proxies, one of which is broken", sites: func() robotstest.Sites {
+		sites := site(func() robotstest.Site { return listed(6) })()
+		sites["proxy0.test:3128"] = nil
+		sites["proxy1.test:3128"] = nil
+		return sites
+	}, run: func(r *run) {
+		c := r.collector()
+		transport := r.web.Transport()
+		dial := transport.DialContext
+		transport.DisableKeepAlives = true
+		transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			if address == "proxy1.test:3128" {
+				return nil, errors.New("connection refused")
+			}
+			return dial(ctx, network, address)
+		}
+		c.WithTransport(transport)
+		rotate, err := proxy.RoundRobinProxySwitcher("http://proxy0.test:3128", "http://proxy1.test:3128")
+		r.must(err)
+		c.SetProxyFunc(rotate)
+		if r.plugin == nil {
+			c.IgnoreRobotsTxt = true // Colly does not retry its request for robots.txt
+			c.DisallowedURLFilters = []*regexp.Regexp{regexp.MustCompile("/closed")}
+		}
+		follow(c)
+		r.scraped(c)
+		r.attach(c)
+		c.OnError(func(p *colly.Response, err error) {
+			if p.StatusCode == 0 && isWorthRetrying(err) {
+				p.Request.Retry()
+			}
+		})
+		c.Visit("http://a.test/")
+		c.Wait()
+	}},
+	{name: "has a timeout and retries", underWay: 1, sites: site(func() robotstest.Site {
+		return with(listed(4), robotstest.Site{"/2": firstly(1, hang)})
+	}), repeats: map[string]int{"GET a.test/2": 2}, run: func(r *run) {
+		c := r.collector()
+		c.SetRequestTimeout(5 * time.Second)
+		follow(c)
+		r.scraped(c)
+		r.attach(c)
+		c.OnError(func(p *colly.Response, err error) {
+			timeout := net.Error(nil)
+			if errors.As(err, &timeout) && timeout.Timeout() && isWorthRetrying(err) {
+				p.Request.Retry()
+			}
+		})
+		c.Visit("http://a.test/")
+		c.Wait()
+	}},
+	{name: "does not wait for a collector", sites: site(func() robotstest.Site {
+		return with(listed(5), robotstest.Site{"/image": typed("image/png", "png")})
+	}), run: func(r *run) {
+		c := r.collector()
+		images := r.collector()
+		follow(c)
+		r.scraped(c)
+		r.scraped(images)
+		r.attach(c, images)
+		images.Visit("http://a.test/image")
+		c.Visit("http://a.test/")
+		c.Wait()
+	}},
+	{name: "replaces the headers of each request", sites: site(tree), run: func(r *run) {
+		c := r.collector()
+		c.OnRequest(func(q *colly.Request) {
+			q.Headers = &http.Header{"User-Agent": {"ExampleBot/1.0"}, "Accept-Language": {"en"}}
+		})
+		follow(c)
+		r.scraped(c)
+		r.attach(c)
+		c.Visit("http://a.test/")
+		c.Wait()
+	}},
+	{name: "changes the headers of each request in place", sites: site(func() robotstest.Site {
+		pages := tree()
+		for path, answer := range pages {
+			pages[path] = func(w http.ResponseWriter, q *http.Request) {
+				if q.Header.Get("X-Token") != "t" {
+					status(http.StatusBadRequest)(w, q)
+					return
+				}
+				typed("text/html", answer.(string))(w, q)
+			}
+		}
+		return pages
+	}), run: func(r *run) {
+		c := r.collector()
+		c.OnRequest(func(q *colly.Request) {
+			*q.Headers = http.Header{"User-Agent": {"ExampleBot/1.0"}, "X-Token": {"t"}}
+		})
+		follow(c)
+		r.scraped(c)
+		r.attach(c)
+		c.Visit("http://a.test/")
+		c.Wait()
+	}},
+	{name: "visits the next page when the last one is scraped", sites: site(func() robotstest.Site {
+		pages := make(robotstest.Site)
+		for i := 1; i <= 6; i++ {
+			pages[fmt.Sprint("/list?page=", i)] = html(fmt.Sprintf(`<a rel="next" href="/list?page=%d">next</a>`, i+1))
+		}
+		pages["/list?page=7"] = html("the end")
+		return pages
+	}), run: func(r *run) {
+		c := r.collector()
+		var mu sync.Mutex
+		next := make(map[string]string)
+		c.OnHTML("a[rel=next]", func(e *colly.HTMLElement) {
+			mu.Lock()
+			defer mu.Unlock()
+			next[e.Request.URL.String()] = e.Request.AbsoluteURL(e.Attr("href"))
+		})
+		c.OnScraped(func(p *colly.Response) {
+			r.found("%s", p.Request.URL)
+			mu.Lock()
+			u := next[p.Request.URL.String()]
+			mu.Unlock()
+			if u != "" {
+				c.Visit(u)
+			}
+		})
+		r.attach(c)
+		c.Visit("http://a.test/list?page=1")
+		c.Wait()
+	}},
+	{name: "counts its jobs from OnRequest to OnScraped", sites: site(tree), run: func(r *run) {
+		c := r.collector()
+		follow(c)
+		r.attach(c)
+		var jobs sync.WaitGroup
+		c.OnRequest(func(q *colly.Request) {
+			if !q.IsAbort() {
+				jobs.Add(1)
+			}
+		})
+		c.OnError(func(*colly.Response, error) { jobs.Done() })
+		c.OnScraped(func(p *colly.Response) {
+			r.found("%s", p.Request.URL)
+			jobs.Done()
+		})
+		c.Visit("http://a.test/")
+		c.Wait()
+		jobs.Wait()
+	}},
+	{name: "does not request files", sites: site(func() robotstest.Site {
+		return with(tree(), robotstest.Site{"/3": robotstest.Page("/report.pdf", "/photo.JPG", "/8"), "/report.pdf": "pdf", "/photo.JPG": "jpg"})
+	}), run: func(r *run) {
+		c := r.collector()
+		c.OnRequest(func(q *colly.Request) {
+			switch strings.ToLower(q.URL.Path[strings.LastIndex(q.URL.Path, ".")+1:]) {
+			case "pdf", "jpg":
+				q.Abort()
+			}
+		})
+		follow(c)
+		r.scraped(c)
+		r.attach(c)
+		c.Visit("http://a.test/")
+		c.Wait()
+	}},
+	{name: "reads only HTML", sites: site(func() robotstest.Site {
+		return with(listed(5), robotstest.Site{"/2": typed("image/png", "png"), "/4": typed("application/zip", "zip")})
+	}), run: func(r *run) {
+		c := r.collector()
+		c.OnResponseHeaders(func(p *colly.Response) {
+			if !strings.Contains(p.Headers.Get("Content-Type"), "html") {
+				p.Request.Abort()
+			}
+		})
+		follow(c)
+		r.scraped(c)
+		r.attach(c)
+		c.Visit("http://a.test/")
+		c.Wait()
+	}},
+	{name: "counts attempts in the Context, and sleeps as Retry-After says", underWay: 1, sites: site(func() robotstest.Site {
+		return with(listed(4), robotstest.Site{"/2": firstly(2, func(w http.ResponseWriter, q *http.Request) {
+			w.Header().Set("Retry-After", "4")
+			status(http.StatusTooManyRequests)(w, q)
+		})})
+	}), repeats: map[string]int{"GET a.test/2": 3}, run: func(r *run) {
+		c := r.collector()
+		c.OnRequest(func(q *colly.Request) {
+			if q.Ctx.GetAny("attempt "+q.URL.Path) == nil {
+				q.Ctx.Put("attempt "+q.URL.Path, 1)
+			}
+		})
+		follow(c)
+		r.scraped(c)
+		r.attach(c)
+		c.OnError(func(p *colly.Response, _ error) {
+			attempt := p.Ctx.GetAny("attempt " + p.Request.URL.Path).(int)
+			if p.StatusCode != http.StatusTooManyRequests || attempt > 5 {
+				return
+			}
+			p.Ctx.Put("attempt "+p.Request.URL.Path, attempt+1)
+			wait, err := time.ParseDuration(p.Headers.Get("Retry-After") + "s")
+			r.must(err)
+			time.Sleep(wait)
+			p.Request.Retry()
+		})
+		c.Visit("http://a.test/")
+		c.Wait()
+	}},
+	{name: "reads a sitemap with one collector, and its pages with another", sites: site(func() robotstest.Site {
+		return with(listed(6), robotstest.Site{"/sitemap.xml": robotstest.Sitemap("http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4", "http://a.test/closed")})
+	}), run: func(r *run) {
+		sitemap := r.collector()
+		page := r.collector(colly.DetectCharset())
+		sitemap.OnXML("//urlset/url/loc", func(e *colly.XMLElement) { page.Visit(e.Text) })
+		r.scraped(page)
+		r.attach(sitemap, page)
+		sitemap.Visit("http://a.test/sitemap.xml")
+		sitemap.Wait()
+		page.Wait()
+	}},
+	{name: "follows redirects", underWay: 1, sites: site(func() robotstest.Site {
+		return with(listed(6), robotstest.Site{"/2": robotstest.Redirect("/moved"), "/moved": robotstest.Page("/deep"), "/deep": robotstest.Page(), "/4": robotstest.Redirect("/closed")})
+	}), run: func(r *run) {
+		c := r.collector()
+		follow(c)
+		r.scraped(c)
+		r.attach(c)
+		c.Visit("http://a.test/")
+		c.Wait()
+	}},
+	{name: "has filters for URLs and hosts", sites: func() robotstest.Sites {
+		sites := site(func() robotstest.Site {
+			return with(tree(), robotstest.Site{"/3": robotstest.Page("/admin/1", "http://b.test/", "http://c.test/", "/8")})
+		})()
+		sites["b.test"] = robotstest.Site{"/robots.txt": rules, "/": robotstest.Page("/1", "/closed"), "/1": robotstest.Page("http://a.test/7")}
+		sites["c.test"] = robotstest.Pages(1, rules)
+		return sites
+	}, run: func(r *run) {
+		c := r.collector(colly.AllowedDomains("a.test", "b.test"), colly.DisallowedURLFilters(regexp.MustCompile("/admin/")))
+		follow(c)
+		r.scraped(c)
+		r.attach(c)
+		c.Visit("http://a.test/")
+		c.Wait()
+	}},
+	{name: "has a LimitRule with a random delay", sites: site(tree), underWay: 2, run: func(r *run) {
+		c := r.collector()
+		r.must(c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 2, Delay: time.Second, RandomDelay: 500 * time.Millisecond}))
+		follow(c)
+		r.scraped(c)
+		r.attach(c)
+		c.Visit("http://a.test/")
+		c.Wait()
+	}},
+	{name: "visits links in goroutines of its own", sites: site(tree), run: func(r *run) {
+		c := r.collector()
+		c.OnHTML("body", func(e *colly.HTMLElement) {
+			var links sync.WaitGroup
+			for _, link := range e.ChildAttrs("a", "href") {
+				links.Go(func() { e.Request.Visit(link) })
+			}
+			links.Wait()
+		})
+		r.scraped(c)
+		r.attach(c)
+		c.Visit("http://a.test/")
+		c.Wait()
+	}},
+	{name: "reads the links of error pages", sites: site(func() robotstest.Site {
+		return with(listed(4), robotstest.Site{"/2": func(w http.ResponseWriter, q *http.Request) {
+			w.Header().Set("Content-Type", "text/html")
+			w.WriteHeader(http.StatusNotFound)
+			w.Write([]byte(robotstest.Page("/instead")))
+		}, "/instead": robotstest.Page()})
+	}), run: func(r *run) {
+		c := r.collector(colly.ParseHTTPErrorResponse())
+		follow(c)
+		c.OnScraped(func(p *colly.Response) { r.found("%s %d", p.Request.URL, p.StatusCode) })
+		r.attach(c)
+		c.Visit("http://a.test/")
+		c.Wait()
+	}},
+	{name: "sends HEAD before the first page", sites: site(tree), perRun: []string{"HEAD a.test/"}, run: func(r *run) {
+		c := r.collector(colly.CheckHead())
+		follow(c)
+		c.OnScraped(func(p *colly.Response) {
+			if p.Request.Method == http.MethodGet {
+				r.found("%s", p.Request.URL)
+			}
+		})
+		r.attach(c)
+		c.Visit("http://a.test/")
+		c.Wait()
+	}},
+	{name: "begins with a list of pages", sites: site(func() robotstest.Site { return listed(6) }), run: func(r *run) {
+		c := r.collector()
+		r.scraped(c)
+		r.attach(c)
+		for i := 1; i <= 6; i++ {
+			ctx := colly.NewContext()
+			ctx.Put("number", fmt.Sprint(i))
+			c.Request(http.MethodGet, fmt.Sprint("http://a.test/", i), strings.NewReader(""), ctx, nil)
+		}
+		c.Visit("http://a.test/closed")
+		c.Wait()
+	}},
+	{name: "rewrites URLs in OnRequest", sites: site(func() robotstest.Site {
+		pages := make(robotstest.Site)
+		for path, answer := range listed(4) {
+			pages[path+"?lang=en"] = answer
+		}
+		return pages
+	}), run: func(r *run) {
+		c := r.collector()
+		c.OnRequest(func(q *colly.Request) {
+			query := url.Values{"lang": {"en"}}
+			q.URL.RawQuery = query.Encode()
+		})
+		follow(c)
+		r.scraped(c)
+		r.attach(c)
+		c.Visit("http://a.test/")
+		c.Wait()
+	}},
+}
+
+// surviving is a storage of visited URLs that an earlier run has initialized. Cookies do not
+// survive.
+type surviving struct{ storage.Storage }
+
+func (surviving) Init() error { return nil }
+
+// once sends each request on a connection of its own, so that net/http does not send a request again
+// whose connection was closed.
+type once struct{ inner *http.Transport }
+
+func (o once) RoundTrip(r *http.Request) (*http.Response, error) {
+	r.Close = true
+	return o.inner.RoundTrip(r)
+}

@@ -67,18 +67,29 @@ func (f *frontier) wake(h *hooks) {
 	f.dispatcher.hold(h)
 }
 
-// start starts a dispatcher that holds all collectors. f.mu is held.
+// start starts a dispatcher. It holds all collectors, because pages of an earlier run may wait for
+// each of them. If an earlier dispatcher has ended because no page was left, it holds none: Wait of
+// a collector may be about to return, and a WaitGroup panics if it is used again before that. f.mu
+// is held.
 func (f *frontier) start() {
 	f.begun.Store(true)
 	d := &dispatcher{frontier: f, done: make(chan struct{}), held: make(map[*hooks]*hold)}
 	d.ctx, d.stop = context.WithCancel(context.Background())
-	for _, w := range f.collectors {
+	if !f.drained {
+		d.holdAll()
+	}
+	f.drained = false
+	f.dispatcher = d
+	go d.run()
+}
+
+// holdAll makes Wait of each collector wait whose Context has not ended. f.mu is held.
+func (d *dispatcher) holdAll() {
+	for _, w := range d.collectors {
 		if h := w.Value(); h != nil && h.c.Context.Err() == nil {
 			d.hold(h)
 		}
 	}
-	f.dispatcher = d
-	go d.run()
 }
 
 // hold makes Wait of a collector wait until the dispatcher or the collector's Context ends. f.mu is
@@ -145,6 +156,7 @@ func (d *dispatcher) leave(seen int) bool {
 	if d.recorded != seen {
 		return false
 	}
+	d.drained = true
 	d.leaveLocked()
 	return true
 }

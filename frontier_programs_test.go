@@ -425,3 +425,24 @@ func TestFrontierFirstContact(t *testing.T) {
 		}
 	})
 }
+
+// A page that comes when no page was left makes only its own collector wait. A WaitGroup panics if it
+// is used again before its Wait has returned.
+func TestFrontierHoldsOneCollector(t *testing.T) {
+	inBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 2")}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, async, collyrobots.Frontier(newMemoryStore()))
+		other := colly.NewCollector(async...)
+		other.WithTransport(web.Transport())
+		must(t, c.robots.Attach(other))
+		visitInTurn(t, c, "/0")
+		c.Wait()
+		other.Wait()
+		visitInTurn(t, other, "/1", "/2")
+		began := time.Now()
+		c.Wait()
+		if took := time.Since(began); took != 0 {
+			t.Errorf("Wait of a collector without pages took %v", took)
+		}
+		other.Wait()
+	})
+}

@@ -64,6 +64,9 @@ func (h *hooks) attach() {
 	}
 	h.callbacks = h.handle.RequestCallbacks()
 	h.handle.AfterOnRequest(h.callbacks, h.afterOnRequest)
+	if h.frontier != nil && h.c.CheckHead {
+		h.last.Do(h.addLastRequestCallback) // Visit sends HEAD before the storage is asked
+	}
 	h.c.OnRequestHeaders(h.onRequestHeaders)
 	h.handle.OnErrorFirst(h.onErrorFirst)
 	h.c.OnError(h.onError)

@@ -39,6 +39,7 @@ type frontier struct {
 	out        map[storedKey][]*fedPage // attempts to fetch each page that have not ended
 	recorded   int                      // how often wake was called
 	dispatcher *dispatcher              // nil if none runs
+	drained    bool                     // the last dispatcher has ended because no page was left
 	broken     bool                     // Next has failed, or the plugin is closed: no more pages are recorded
 }
 

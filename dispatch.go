@@ -245,7 +245,8 @@ func (h *hooks) submit(r *colly.Request, page *fedPage) error {
 	defer stop()
 	err := r.Do()
 	if visited := (*colly.AlreadyVisitedError)(nil); errors.As(err, &visited) {
-		return r.Retry() // another visit has used the exemption
+		page.unaccepted = true // another visit has used the exemption
+		return r.Retry()
 	}
 	return err
 }

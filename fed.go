@@ -31,6 +31,9 @@ type fedPage struct {
 	// known.
 	ctx   *colly.Context
 	depth int
+	// unaccepted is set if the collector was not asked whether it accepts the page. So the visit
+	// that it has accepted for this URL belongs to another request.
+	unaccepted bool
 	// settles is set if the result counts only when the last callback of the user has returned,
 	// because the callbacks may visit further pages. The hooks then call settle.
 	settles bool

@@ -95,6 +95,37 @@ func TestFrontierPrograms(t *testing.T) {
 			},
 			schedule: "0s /robots.txt, 2s /0, 4s /once, 6s /once, 8s /1", states: "done: /0 /1 /once",
 		},
+		"Retry in OnError, which returns after the retry": {
+			site: robotstest.Site{"/once": once},
+			run: func(t *testing.T, c *crawl, store *memoryStore) {
+				attempts = 0
+				c.OnError(func(r *colly.Response, err error) {
+					r.Request.Retry()
+					time.Sleep(5 * time.Second)
+				})
+				visitInTurn(t, c, "/0", "/once", "/1")
+				c.Wait()
+			},
+			schedule: "0s /robots.txt, 2s /0, 4s /once, 6s /once, 8s /1", states: "done: /0 /1 /once",
+		},
+		"Retry in OnResponse, which returns after the retry, and Close": {
+			site: robotstest.Site{"/captcha": once},
+			run: func(t *testing.T, c *crawl, store *memoryStore) {
+				attempts = 1
+				c.OnResponse(func(r *colly.Response) {
+					if r.Request.URL.Path == "/captcha" {
+						attempts = 0 // the retry fails
+						r.Request.Retry()
+						time.Sleep(5 * time.Second)
+					}
+				})
+				visitInTurn(t, c, "/0", "/captcha")
+				time.Sleep(15 * time.Second)
+				must(t, c.robots.Close())
+				c.Wait()
+			},
+			schedule: "0s /robots.txt, 2s /0, 4s /captcha, 6s /captcha", states: "done: /0, waits: /captcha",
+		},
 		"Retry in OnResponse of a page that has waited, and Close": {
 			site: robotstest.Site{"/captcha": robotstest.Page()},
 			run: func(t *testing.T, c *crawl, store *memoryStore) {
@@ -191,10 +222,10 @@ func TestFrontierPrograms(t *testing.T) {
 				attempts = 0
 				c.AllowURLRevisit = true
 				c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
-				visitInTurn(t, c, "/0", "/once", "/1")
+				visitInTurn(t, c, "/0", "/once")
 				c.Wait()
 			},
-			schedule: "0s /robots.txt, 2s /0, 4s /once, 6s /once, 8s /1", states: "done: /0 /1 /once", warnings: "AllowURLRevisit is set",
+			schedule: "0s /robots.txt, 2s /0, 4s /once, 6s /once", states: "done: /0 /once", warnings: "AllowURLRevisit is set",
 		},
 		"AllowURLRevisit and Retry in OnResponse": {
 			site: robotstest.Site{"/captcha": robotstest.Page("/captcha")},
@@ -207,10 +238,10 @@ func TestFrontierPrograms(t *testing.T) {
 						must(t, r.Request.Retry())
 					}
 				})
-				visitInTurn(t, c, "/0", "/captcha", "/1")
+				visitInTurn(t, c, "/0", "/captcha")
 				c.Wait()
 			},
-			schedule: "0s /robots.txt, 2s /0, 4s /captcha, 6s /captcha, 8s /captcha, 10s /1", states: "done: /0 /1 /captcha", warnings: "AllowURLRevisit is set",
+			schedule: "0s /robots.txt, 2s /0, 4s /captcha, 6s /captcha, 8s /captcha", states: "done: /0 /captcha", warnings: "AllowURLRevisit is set",
 		},
 		"AllowURLRevisit and links to pages that are under way": {
 			site: robotstest.Site{"/self": robotstest.Page("/self"), "/other": robotstest.Page("/self")},

@@ -35,18 +35,18 @@ type frontier struct {
 	begun      atomic.Bool           // a dispatcher was started
 
 	mu         sync.Mutex
-	collectors []weak.Pointer[hooks]    // by their numbers
-	out        map[storedKey][]*fedPage // attempts to fetch each page that have not ended
-	recorded   int                      // how often wake was called
-	dispatcher *dispatcher              // nil if none runs
-	drained    bool                     // the last dispatcher has ended because no page was left
-	broken     bool                     // Next has failed, or the plugin is closed: no more pages are recorded
+	collectors []weak.Pointer[hooks]   // by their numbers
+	out        map[storedKey]*attempts // of each page that is under way
+	recorded   int                     // how often wake was called
+	dispatcher *dispatcher             // nil if none runs
+	drained    bool                    // the last dispatcher has ended because no page was left
+	broken     bool                    // Next has failed, or the plugin is closed: no more pages are recorded
 }
 
 // newFrontier returns the frontier of a plugin.
 func newFrontier(store URLStore, c *core) *frontier {
 	c.fed.inUse.Store(true)
-	f := &frontier{core: c, store: store, out: make(map[storedKey][]*fedPage)}
+	f := &frontier{core: c, store: store, out: make(map[storedKey]*attempts)}
 	f.visits = arrivals.New(f.begin)
 	return f
 }
@@ -117,11 +117,11 @@ func (h *hooks) onArrival(r *colly.Request) {
 	}
 	h.guardCallbacks()
 	a := new(arrival)
+	fed := h.fed.claim(r, h.c.DetectCharset)
 	hash, ok := arrivals.HashOf(r)
-	if ok {
+	if ok && (fed == nil || !fed.unaccepted) {
 		a.visit = h.visits.Arriving(hash)
 	}
-	fed := h.fed.claim(r, h.c.DetectCharset)
 	switch {
 	case fed != nil && fed.recorded:
 		a.submitted = fed
@@ -446,9 +446,19 @@ func (f *frontier) isRetry(h *hooks, a *arrival, r *colly.Request) bool {
 func (f *frontier) isUnderWay(p *Page, r *colly.Request) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.ContainsFunc(f.out[keyOf(p)], func(attempt *fedPage) bool {
+	all := f.out[keyOf(p)]
+	return all != nil && slices.ContainsFunc(all.underWay, func(attempt *fedPage) bool {
 		return attempt.ctx == nil || attempt.ctx == r.Ctx && attempt.depth == r.Depth
 	})
+}
+
+// attempts are the attempts to fetch one page, at least one of which has not ended. The result of
+// the page is that of the newest one, which may end before the others: a callback may call
+// Request.Retry and return later.
+type attempts struct {
+	underWay []*fedPage // the newest is the last one
+	newest   *fedPage   // may have ended
+	result   PageResult // of newest, if that has ended
 }
 
 // handOut returns an attempt to fetch a page that the URLStore has handed out. ctx is the Context of
@@ -461,32 +471,43 @@ func (f *frontier) handOut(p *Page, ctx *colly.Context) *fedPage {
 	attempt.ctx = ctx
 	attempt.depth = p.Depth
 	attempt.done = func(result feed.Result) { f.ended(p, attempt, result) }
-	key := keyOf(p)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.out[key] = append(f.out[key], attempt)
+	all := f.out[keyOf(p)]
+	if all == nil {
+		all = new(attempts)
+		f.out[keyOf(p)] = all
+	}
+	all.underWay = append(all.underWay, attempt)
+	all.newest = attempt
 	return attempt
 }
 
-// remove removes an attempt to fetch a page that has ended.
-func (f *frontier) remove(p *Page, attempt *fedPage) {
-	key := keyOf(p)
+// settled removes an attempt to fetch a page, which has ended with a result. It returns what to
+// report to the URLStore, and the attempt that decides, or nil if another one has not ended.
+func (f *frontier) settled(p *Page, attempt *fedPage, result PageResult) (PageResult, *fedPage) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	left := slices.DeleteFunc(f.out[key], func(other *fedPage) bool { return other == attempt })
-	if len(left) == 0 {
-		delete(f.out, key)
-		return
+	all := f.out[keyOf(p)]
+	if all == nil || !slices.Contains(all.underWay, attempt) {
+		return result, attempt // it has ended before with another result
 	}
-	f.out[key] = left
+	all.underWay = slices.DeleteFunc(all.underWay, func(other *fedPage) bool { return other == attempt })
+	if attempt == all.newest {
+		all.result = result
+	}
+	if len(all.underWay) > 0 {
+		return result, nil
+	}
+	delete(f.out, keyOf(p))
+	return all.result, all.newest
 }
 
 // ended reports the result of an attempt to the URLStore. If its callbacks may have visited pages,
 // these must be recorded first.
 func (f *frontier) ended(p *Page, attempt *fedPage, result feed.Result) {
 	f.release(attempt, result)
-	f.remove(p, attempt)
-	end := pageResultOf(result)
+	end, deciding := f.settled(p, attempt, pageResultOf(result))
 	if end == PageReturned || end == PagePostponed {
 		f.end(p, end)
 		return
@@ -496,8 +517,8 @@ func (f *frontier) ended(p *Page, attempt *fedPage, result feed.Result) {
 			end = PageReturned
 		}
 		f.end(p, end)
-		if end == PageDone && attempt.keep != nil {
-			attempt.keep()
+		if end == PageDone && deciding != nil && deciding.keep != nil {
+			deciding.keep()
 		}
 	})
 }

@@ -355,8 +355,8 @@ var programs = []program{
 		r.scraped(c)
 		r.scraped(images)
 		r.attach(c, images)
-		images.Visit("http://a.test/image")
 		c.Visit("http://a.test/")
+		images.Visit("http://a.test/image")
 		c.Wait()
 	}},
 	{name: "replaces the headers of each request", sites: site(tree), run: func(r *run) {

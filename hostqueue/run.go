@@ -151,6 +151,9 @@ func (r *run) turn(ctx context.Context) (wait time.Duration, err error) {
 		return 0, errEnd
 	}
 	for _, m := range t.hosts {
+		if r.held[m] != nil {
+			continue // its lease has ended, and no other process has taken it; settle renews the new one
+		}
 		h := newHold(until)
 		r.held[m] = h
 		go r.crawl(ctx, m, h)

@@ -241,6 +241,57 @@ func TestRenewal(t *testing.T) {
 	wantRequests(t, web, "a.test", "/")
 }
 
+// TestOwnHostIsDue lets the lease of a host end, by the clock of Redis, while the process fetches a
+// page of the host and has places for more hosts. It does not fetch the page a second time.
+func TestOwnHostIsDue(t *testing.T) {
+	mini, client := newMini(t)
+	now := time.Unix(1_999_999_999, 0)
+	mini.SetTime(now)
+	requested, answer := make(chan bool, 10), make(chan bool)
+	web := robotstest.New(t, robotstest.Sites{
+		"a.test": {"/": func(http.ResponseWriter, *http.Request) {
+			requested <- true
+			<-answer
+		}},
+		"b.test": {"/": http.StatusServiceUnavailable}, // waits for a minute, so that the process has a place
+	})
+	release := sync.OnceFunc(func() { close(answer) })
+	defer release()
+	const lease = 20 * time.Second
+	s := newSpider(t, web, mustOpen(t, client, "test", Lease(lease)))
+	err := s.queue.Add(t.Context(), "http://a.test/", "http://b.test/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- s.queue.Run(ctx, s.Collector, s.robots) }()
+	<-requested
+	listed := keys("hostqueue:test:").listed()
+	due := func(member string) float64 { return client.ZScore(t.Context(), listed, member).Val() }
+	waitFor(t, "b.test is given back", func() bool { return due("0 b.test") == float64(now.Add(time.Minute).UnixMilli()) })
+	now = now.Add(lease + time.Second)
+	mini.SetTime(now)
+	waitFor(t, "the host has a new lease", func() bool { return due("0 a.test") == float64(now.Add(lease).UnixMilli()) })
+	cancel()
+	select {
+	case err := <-ended:
+		t.Errorf("Run returned %v while a page was in progress", err)
+	case <-requested:
+		t.Error("the page was requested again")
+	case <-time.After(200 * time.Millisecond):
+	}
+	release()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("Run: %v", err)
+	}
+	wantRequests(t, web, "a.test", "/")
+	if st, err := s.queue.Stats(t.Context()); err != nil || st.Done != 1 || st.Waiting != 1 || st.InProgress != 0 {
+		t.Errorf("%+v, %v, want one page that is done and one that waits", st, err)
+	}
+}
+
 // TestResults checks how pages end, how often they are requested, and what Failed has.
 func TestResults(t *testing.T) {
 	_, client := newMini(t)

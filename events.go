@@ -86,8 +86,8 @@ type Event struct {
 	Group string `json:"group,omitempty"`
 	// Gap (started) is the time since the last started event of the host or its Group. It is 0 for
 	// the first one. Started events come in the order of their times, except that of a request whose
-	// start its transport has not reported: it comes when the request has ended. If a later request
-	// was reported before, its Gap is 0 as well.
+	// start its transport has not reported: it comes when the request has ended. If the event of a
+	// later request came before, its Gap is negative.
 	Gap time.Duration `json:"-"`
 
 	// Delay (started, waiting, slowed, recovered) is the delay in force, or 0 if there is none.

@@ -121,7 +121,40 @@ func overtakingPrograms() []program {
 			}
 		}
 	}}
-	return []program{noDelay, delay, burst, several}
+	silent := program{name: "a transport that does not report when a request is written", sites: siteOf(404, wait(3*time.Second)), run: func(p *programRun) {
+		robots := p.with(collyrobots.MinDelay(2*time.Second), collyrobots.MaxInFlight(3))
+		defer robots.Close()
+		c := p.collector(robots, colly.Async())
+		transport := &http.Transport{}
+		transport.RegisterProtocol("http", untraced{p.web.Transport()})
+		c.WithTransport(transport)
+		for n := range 20 {
+			c.Visit(fmt.Sprintf("http://shop.test/%d", n))
+		}
+		c.Wait()
+	}}
+	return []program{noDelay, delay, burst, several, silent}
+}
+
+// wait answers every third request after d, and the others at once.
+func wait(d time.Duration) http.HandlerFunc {
+	var count atomic.Int32
+	return func(http.ResponseWriter, *http.Request) {
+		if count.Add(1)%3 == 1 {
+			time.Sleep(d)
+		}
+	}
+}
+
+// untraced is a RoundTripper that reports nothing to net/http/httptrace.
+type untraced struct{ rt http.RoundTripper }
+
+func (u untraced) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := u.rt.RoundTrip(req.WithContext(context.Background()))
+	if resp != nil {
+		resp.Request = req
+	}
+	return resp, err
 }
 
 // TestOvertakingPrograms checks the logs of programs whose requests overtake others.

@@ -277,8 +277,9 @@ func (p *replay) gap(s *stream, e *collyrobots.Event) {
 	key := hash(p, paceOf(e))
 	before, known := p.paces[key]
 	delay, source := before.inForce(e)
-	gap := e.Time.Sub(before.at)
-	now := lastStart{at: e.Time, log: s, process: s.process, delay: lasting(delay, source)}
+	latest := latestStart(e)
+	gap := latest.Sub(before.at)
+	now := lastStart{at: latest, log: s, process: s.process, delay: lasting(delay, source)}
 	if before.overtook(now, e, gap) {
 		now.at = before.at
 	}
@@ -289,14 +290,22 @@ func (p *replay) gap(s *stream, e *collyrobots.Event) {
 	if d := e.Decision; d != nil && d.CrawlDelay > e.Delay {
 		p.except(s, e.Host, "MaxDelay", fmt.Sprintf("the crawl delay of %v was capped at %v", d.CrawlDelay, e.Delay))
 	}
-	if before.log == s && e.Gap > 0 {
+	if before.log == s && e.Gap != 0 {
+		passed := max(e.Gap, 0)
 		if s.wasSet(gap, e) {
-			p.report.add(s.finding(CheckComplete, "%s: the log shows %v since the last request to the host, and %v have passed", gapFault(gap), gap, e.Gap))
-			gap = e.Gap
+			p.report.add(s.finding(CheckComplete, "%s: the log shows %v since the last request to the host, and %v have passed", gapFault(gap), gap, passed))
+			gap = passed
 		}
-		gap = min(gap, e.Gap)
+		gap = min(gap, passed)
+	}
+	if e.Gap < 0 {
+		gap = e.Time.Sub(before.at)
 	}
 	if delay == 0 {
+		return
+	}
+	if e.Gap < 0 && gap < 0 { // which requests came just before and after it is not known
+		p.report.check(CheckDelay).Unchecked++
 		return
 	}
 	uncertain, known := before.log.clock.uncertainty(&s.clock, e.Host)
@@ -310,6 +319,10 @@ func (p *replay) gap(s *stream, e *collyrobots.Event) {
 	}
 }
 
+// latestStart returns the time of the latest request to the host or group of a started event. This
+// is the time of the event, unless its Gap is negative: then a later request is already in the log.
+func latestStart(e *collyrobots.Event) time.Time { return e.Time.Add(max(-e.Gap, 0)) }
+
 // overtook reports whether the log has last before now, although that request started later. The
 // events of two plugins with one log may come in any order, and some transports do not report when
 // a request starts. e is the event of now, and gap is the time since last.
@@ -322,7 +335,7 @@ func (last lastStart) overtook(now lastStart, e *collyrobots.Event, gap time.Dur
 // When a host joins a group, the Gap may count from its own last request, so only a time that went
 // back says something about a group. If entries were erased, a longer gap may have had requests.
 func (s *stream) wasSet(gap time.Duration, e *collyrobots.Event) bool {
-	forward := e.Group == "" && s.log.Erased == 0 && gap > e.Gap+clockTolerance
+	forward := e.Group == "" && s.log.Erased == 0 && gap > max(e.Gap, 0)+clockTolerance
 	return gap < -clockTolerance || forward
 }
 

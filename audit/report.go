@@ -109,7 +109,7 @@ var checks = []struct {
 type CheckReport struct {
 	Check     Check
 	Checked   int // how many things were checked: requests, gaps, decisions, entries
-	Unchecked int // how many could not be checked, because the log has only hashes, or they are erased
+	Unchecked int // how many could not be checked: the log has only hashes, they are erased, or a transport did not report a start in time
 	Erased    int // the erased entries among them; 0 for CheckTree, which needs no texts
 	Faults    int
 }

@@ -237,6 +237,18 @@ func TestVerifyForgedEvents(t *testing.T) {
 			}
 			return all
 		}, "complete: the clock was set back: the log shows -59m58s since the last request to the host, and 2s have passed"},
+		{"a start that is reported late", func(all []collyrobots.Event) []collyrobots.Event {
+			return late(all, -4*time.Second, -2*time.Second)
+		}, ""},
+		{"a clock that was set back before a start is reported late", func(all []collyrobots.Event) []collyrobots.Event {
+			return late(all, -time.Hour-4*time.Second, -2*time.Second)
+		}, "complete: the clock was set back: the log shows -1h0m0s since the last request to the host, and 0s have passed"},
+		{"a clock that was set forward before a start is reported late", func(all []collyrobots.Event) []collyrobots.Event {
+			return late(all, -4*time.Second, -3*time.Second-1500*time.Millisecond)
+		}, "complete: the clock was set forward, or a request is missing: the log shows 2.5s since the last request to the host, and 0s have passed"},
+		{"a start that is not late", func(all []collyrobots.Event) []collyrobots.Event {
+			return late(all, -1500*time.Millisecond, -time.Nanosecond)
+		}, "delay: 500ms after the last request to the host, but the delay was 2s (crawl_delay)"},
 		{"a start is missing", func(all []collyrobots.Event) []collyrobots.Event {
 			i := last(all, collyrobots.EventStarted)
 			return slices.Delete(all, i, i+1)
@@ -270,6 +282,14 @@ func TestVerifyForgedEvents(t *testing.T) {
 			t.Errorf("%s: got the faults\n%s\nwant %q", test.name, strings.Join(faults, "\n"), test.want)
 		}
 	}
+}
+
+// late moves the last start by d and gives it a Gap.
+func late(all []collyrobots.Event, d, gap time.Duration) []collyrobots.Event {
+	e := &all[last(all, collyrobots.EventStarted)]
+	e.Time = e.Time.Add(d)
+	e.Gap = gap
+	return all
 }
 
 // last returns the index of the last event of a kind.

@@ -37,8 +37,8 @@ func TestReport(t *testing.T) {
 		reports(fast, 16*time.Second)
 		time.Sleep(2 * time.Second)
 		reports(slow, 2*time.Second)
-		if s := fast.Report(); s.Gap != 0 {
-			t.Errorf("an earlier request has the Gap %v", s.Gap)
+		if s := fast.Report(); s.Gap != -2*time.Second {
+			t.Errorf("an earlier request has the Gap %v, want -2s", s.Gap)
 		}
 		slow.End()
 		fast.End()

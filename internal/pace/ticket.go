@@ -161,8 +161,8 @@ func (h *Host) startOf(t *Ticket) Start {
 
 // Report is like Start, for a log that has the starts in the order of the calls of Report. The Gap is
 // the time since the latest start that Report has returned for the host before, so requests that were
-// never sent, or that are not in the log yet, do not count. It is 0 if there was none, or if t is not
-// later.
+// never sent, or that are not in the log yet, do not count. It is 0 if there was none, and negative if
+// t is earlier.
 func (t *Ticket) Report() Start {
 	h := t.lockHost()
 	if h == nil {
@@ -172,7 +172,7 @@ func (t *Ticket) Report() Start {
 	s := h.startOf(t)
 	s.Gap = 0
 	if h.reported != 0 {
-		s.Gap = t.at.since(h.reported)
+		s.Gap = time.Duration(t.at - h.reported)
 	}
 	h.reported = max(h.reported, t.at)
 	return s

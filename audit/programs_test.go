@@ -124,8 +124,14 @@ func compareLines(t *testing.T, what string, got, want []string) {
 // with returns a plugin that logs its events. The program closes it.
 func (p *programRun) with(opts ...collyrobots.Option) *collyrobots.Plugin {
 	p.Helper()
+	return p.withListener(p.log.Event, opts...)
+}
+
+// withListener returns a plugin whose events go to a listener instead of the log.
+func (p *programRun) withListener(listener func(collyrobots.Event), opts ...collyrobots.Option) *collyrobots.Plugin {
+	p.Helper()
 	denied := collyrobots.OnDenied(func(*colly.Request, error) {})
-	robots, err := collyrobots.New(append([]collyrobots.Option{quiet, denied, collyrobots.OnEveryEvent(p.log.Event)}, opts...)...)
+	robots, err := collyrobots.New(append([]collyrobots.Option{quiet, denied, collyrobots.OnEveryEvent(listener)}, opts...)...)
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -159,7 +165,11 @@ func (p *programRun) spider(opts ...collyrobots.Option) {
 
 // visit requests pages one after the other.
 func (p *programRun) visit(opts []collyrobots.Option, urls ...string) {
-	robots := p.with(opts...)
+	p.visitWith(p.with(opts...), urls...)
+}
+
+// visitWith is like visit with a plugin, which it closes.
+func (p *programRun) visitWith(robots *collyrobots.Plugin, urls ...string) {
 	defer robots.Close()
 	c := p.collector(robots, colly.AllowURLRevisit())
 	for _, u := range urls {

@@ -43,7 +43,7 @@ func TestSlowListener(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 			p.log.Event(e)
 		}
-		robots := p.with(collyrobots.OnEveryEvent(func(collyrobots.Event) {}), collyrobots.OnEvent(slow))
+		robots := p.withListener(func(collyrobots.Event) {}, collyrobots.OnEvent(slow))
 		c := p.collector(robots)
 		for _, u := range every("shop.test", pages) {
 			c.Visit(u)
@@ -84,11 +84,11 @@ func permittedPrograms() []program {
 			p.visitChanged(func(e *collyrobots.Event) { e.Delay = 0 }, every("shop.test", 2)...)
 		}},
 		{name: "a listener that hides the request rate", exceptions: []string{"shop.test: MaxDelay: the request rate of one in 10s was capped at 0s"}, sites: siteOf("User-agent: *\nRequest-rate: 1/10s\n", ""), run: func(p *programRun) {
-			hide := collyrobots.OnEveryEvent(func(e collyrobots.Event) {
+			hide := func(e collyrobots.Event) {
 				e.Delay = 0
 				p.log.Event(e)
-			})
-			p.visit([]collyrobots.Option{hide, collyrobots.Dialect(dialect.Seznam())}, every("shop.test", 2)...)
+			}
+			p.visitWith(p.withListener(hide, collyrobots.Dialect(dialect.Seznam())), every("shop.test", 2)...)
 		}},
 		{name: "unreachable", exceptions: []string{"shop.test: WhenUnreachable: the option decided in place of the site"}, sites: siteOf(503, ""), run: func(p *programRun) {
 			p.visit([]collyrobots.Option{collyrobots.WhenUnreachable(collyrobots.AllowAll)}, every("shop.test", 2)...)
@@ -214,7 +214,7 @@ func rudePrograms() []program {
 			"delay: shop.test/robots.txt: -2s after the last request to the host, but the delay was 2s (as before)",
 		}, run: func(p *programRun) {
 			var held []collyrobots.Event
-			robots := p.with(collyrobots.OnEveryEvent(func(e collyrobots.Event) { held = append(held, e) }))
+			robots := p.withListener(func(e collyrobots.Event) { held = append(held, e) })
 			c := p.collector(robots)
 			c.Visit("http://shop.test/1")
 			robots.Close()
@@ -226,7 +226,7 @@ func rudePrograms() []program {
 			"rules: shop.test/2: the log does not have the robots.txt that decided",
 			"complete: shop.test/2: nothing was known about http://shop.test/robots.txt when the request was sent",
 		}, run: func(p *programRun) {
-			robots := p.with(collyrobots.OnEveryEvent(func(collyrobots.Event) {}))
+			robots := p.withListener(func(collyrobots.Event) {})
 			defer robots.Close()
 			c := p.collector(robots)
 			c.Visit("http://shop.test/1")
@@ -308,11 +308,11 @@ func (p *programRun) getLogged(url string, d *collyrobots.Decision) {
 
 // visitThrough visits pages with a log that gets the events that keep accepts.
 func (p *programRun) visitThrough(keep func(collyrobots.Event) bool, urls ...string) {
-	p.visit([]collyrobots.Option{collyrobots.OnEveryEvent(func(e collyrobots.Event) {
+	p.visitWith(p.withListener(func(e collyrobots.Event) {
 		if keep(e) {
 			p.log.Event(e)
 		}
-	})}, urls...)
+	}), urls...)
 }
 
 // visitChanged visits pages with a log that gets the events after a change.

@@ -178,6 +178,32 @@ func TestDenialsOfAllHosts(t *testing.T) {
 	}
 }
 
+// TestFirstDenialOfSomeHosts checks that a rule of several hosts begins with the first denial of all of
+// them, and not with that of the host that was denied last.
+func TestFirstDenialOfSomeHosts(t *testing.T) {
+	r := newRecorder()
+	for i, host := range []string{"a.test", "b.test"} {
+		r.hear(collyrobots.Event{Kind: collyrobots.EventDenied, Time: then.Add(time.Duration(i) * time.Hour), Host: host, Decision: &collyrobots.Decision{Reason: collyrobots.ReasonBudget}})
+	}
+	rules := r.rulesFor(question{q: "test"})
+	if len(rules) != 1 || !rules[0].First.Equal(then) || !rules[0].Last.Equal(then.Add(time.Hour)) {
+		t.Errorf("%+v", rules)
+	}
+}
+
+// TestRateOfLateStarts checks that a start that is reported late does not replace the count of a later
+// second.
+func TestRateOfLateStarts(t *testing.T) {
+	var r rate
+	for range 20 {
+		r.count(then)
+	}
+	r.count(then.Add(-16 * time.Second))
+	if got := r.perSecond(then.Add(time.Second)); got != 2 {
+		t.Errorf("%v per second, want 2", got)
+	}
+}
+
 // TestGaps checks the histogram of gaps.
 func TestGaps(t *testing.T) {
 	var g gaps

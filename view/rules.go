@@ -86,6 +86,9 @@ func (r *recorder) rulesFor(q question) []deniedRule {
 		}
 		last := found[i].Last // the first denial is the latest one
 		found[i].add(d.Host, d.Count, last)
+		if d.First.Before(found[i].First) {
+			found[i].First = d.First
+		}
 	}
 	return found
 }

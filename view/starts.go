@@ -248,6 +248,9 @@ const rateSeconds = 10
 func (r *rate) count(at time.Time) {
 	second := at.Unix()
 	slot := &r[second%int64(len(r))]
+	if slot.second > second {
+		return // the start of a request that was reported late
+	}
 	if slot.second != second {
 		slot.second, slot.n = second, 0
 	}

@@ -1,11 +1,13 @@
 package feed
 
 import (
+	"bytes"
 	"context"
 	"fmt"
-
+	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -175,5 +177,27 @@ func TestFaultsAreSummed(t *testing.T) {
 	}
 	if n := w.feed.Count(Fed); n != 10_000 {
 		t.Errorf("%d pages were fed", n)
+	}
+}
+
+// TestSumsAreInOrder checks that the totals of the kinds of faults are logged in the same order each
+// time.
+func TestSumsAreInOrder(t *testing.T) {
+	var log bytes.Buffer
+	sums := tally{log: slog.New(slog.NewTextHandler(&log, nil))}
+	for range loggedFirst + 1 {
+		for kind := range mostKinds {
+			sums.warnKind(fmt.Sprintf("kind-%02d", kind), "fault")
+		}
+	}
+	log.Reset()
+	sums.sum()
+	var got []string
+	for line := range strings.Lines(log.String()) {
+		_, kind, _ := strings.Cut(line, "error=")
+		got = append(got, kind)
+	}
+	if len(got) != mostKinds || !slices.IsSorted(got) {
+		t.Errorf("totals: %q", got)
 	}
 }

@@ -2,6 +2,8 @@ package feed
 
 import (
 	"log/slog"
+	"maps"
+	"slices"
 
 	"github.com/collyrobots/collyrobots/dialect"
 )
@@ -35,8 +37,8 @@ func (t *tally) warnKind(kind, message string, attrs ...any) {
 
 // sum logs the total of each kind of fault, unless each fault of the kind was logged.
 func (t *tally) sum() {
-	for kind, n := range t.counts {
-		if n > loggedFirst {
+	for _, kind := range slices.Sorted(maps.Keys(t.counts)) {
+		if n := t.counts[kind]; n > loggedFirst {
 			t.log.Warn("total sitemap faults", "robots", t.site.RobotsURL(), "error", kind, "count", n)
 		}
 	}

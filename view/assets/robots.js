@@ -19,8 +19,8 @@ export function open(file, url, name) {
 // file.
 export async function openHost(host) {
   const name = byId("try-name").value;
-  await open(`https://${host}/robots.txt`, "/", name);
-  if (shown && !shown.file) await open(`http://${host}/robots.txt`, "/", name);
+  const first = await open(`https://${host}/robots.txt`, "/", name);
+  if (first && !first.file) await open(`http://${host}/robots.txt`, "/", name);
 }
 
 // first shows the file of the first denial, unless the user has already selected one.
@@ -36,7 +36,7 @@ export function first(m) {
 }
 
 // ask requests the file, beginning with a given line. If from is 0, it shows the lines around the
-// decision.
+// decision. It returns what it shows, or nothing if there is an error or the user has asked again.
 async function ask(from) {
   const mine = ++asked;
   try {
@@ -46,6 +46,7 @@ async function ask(from) {
     if (mine !== asked) return;
     if (!answer.ok) return set(byId("verdict"), plain(text));
     show(JSON.parse(text), from);
+    return shown;
   } catch {
     if (mine === asked) set(byId("verdict"), "no connection to the crawl");
   }

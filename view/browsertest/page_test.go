@@ -93,6 +93,39 @@ func TestTheViewer(t *testing.T) {
 	b.quiet(c.page)
 }
 
+// TestFileOfTwoHosts opens the file of a host, and that of another one before the first response has
+// arrived. The viewer then does not ask for the file of the first host again.
+func TestFileOfTwoHosts(t *testing.T) {
+	c := newCrawl(t, demoSites())
+	b := open(t)
+	b.run(chromedp.Navigate(c.page))
+	b.within(soon, `document.querySelector("#app") !== null`)
+	b.run(chromedp.Evaluate(`(async () => {
+		const viewer = await import(new URL("robots.js", document.querySelector("script[type=module]").src));
+		const answers = {};
+		window.asked = [];
+		window.fetch = at => new Promise(resolve => {
+			const file = new URLSearchParams(at.split("?")[1]).get("robots");
+			asked.push(file);
+			answers[file] = () => resolve(new Response(JSON.stringify({ robots: file })));
+		});
+		const none = viewer.open("http://none.example/robots.txt", "/");
+		answers["http://none.example/robots.txt"]();
+		await none;
+		const one = viewer.openHost("one.example");
+		const two = viewer.open("http://two.example/robots.txt", "/");
+		answers["https://one.example/robots.txt"]();
+		await Promise.race([one, new Promise(resolve => setTimeout(resolve, 500))]);
+		answers["http://two.example/robots.txt"]();
+		await two;
+		window.ready = true;
+	})()`, nil))
+	b.within(soon, `window.ready === true`)
+	if got, want := eval[string](b, `asked.join(" ")`), "http://none.example/robots.txt https://one.example/robots.txt http://two.example/robots.txt"; got != want {
+		t.Errorf("the page has asked for %s, want %s", got, want)
+	}
+}
+
 // TestHostileNames checks that texts with markup and scripts appear as plain text.
 func TestHostileNames(t *testing.T) {
 	long := strings.Repeat("x", 2000)

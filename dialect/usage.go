@@ -26,7 +26,8 @@ var usageKeys = map[kind]string{
 //   - The Content-Usage and Content-Signal lines of the group that [Rules.Group] returns for the
 //     tokens. If several groups are combined, these are the lines of all of them. A Content-Usage
 //     line is a rule of its group (draft-ietf-aipref-attach-05), so a User-agent line after it
-//     begins another group. This applies only to UsageLines: Allow and Disallow lines after it
+//     begins another group. A Content-Signal line, for which no text says so, is read alike:
+//     otherwise a line that allows a use to one crawler would allow it to all. This applies only to UsageLines: Allow and Disallow lines after it
 //     belong to the same groups as without it, so it changes no decision. For [Yandex], it
 //     ends a run of User-agent lines, as every line with a key does.
 //   - The Content-Signal lines before the first User-agent line. They apply to all crawlers.
@@ -52,31 +53,22 @@ func (r *Rules) UsageLines(tokens ...string) []UsageLine {
 // whether a User-agent value names the group of the crawler.
 func (r *Rules) usageLines(ours func(value string) bool) (lines []UsageLine) {
 	v := r.dialect.variant()
-	named := false         // the current group names the crawler
-	ended := true          // the run of User-agent lines of the current group has ended
-	var before []UsageLine // lines of the current group, while it does not name the crawler
+	named := false // the current group names the crawler
+	ended := true  // the run of User-agent lines of the current group has ended
 	for _, rec := range r.records {
 		switch rec.kind {
 		case agentLine:
-			if ended {
-				named = false
-				before = nil
-			}
+			named = named && !ended || ours(r.value(rec))
 			ended = false
-			if !named && ours(r.value(rec)) {
-				named = true
-				lines = append(lines, before...)
-			}
 		case siteSignalLine, licenseLine:
 			lines = append(lines, r.usageLine(rec))
 		case usageLine, signalLine:
 			if named {
 				lines = append(lines, r.usageLine(rec))
-			} else if !ended {
-				before = append(before, r.usageLine(rec))
 			}
+			ended = true
 		}
-		ended = ended || rec.kind == usageLine || v.endsRun(rec.kind)
+		ended = ended || v.endsRun(rec.kind)
 	}
 	slices.SortFunc(lines, func(a, b UsageLine) int { return a.Line - b.Line })
 	return lines

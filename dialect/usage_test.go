@@ -29,7 +29,8 @@ var usageFiles = []struct {
 	},
 	{"run of names", "User-agent: Other\nUser-agent: ExampleBot\nContent-Usage: train-ai=n\nDisallow: /x\n", "u3", nil},
 	{"line within a run", "User-agent: Other\nContent-Usage: train-ai=n\nUser-agent: ExampleBot\nDisallow: /x\n", "", nil},
-	{"signal within a run", "User-agent: Other\nContent-Signal: ai-train=no\nUser-agent: ExampleBot\nDisallow: /x\n", "s2", map[string]string{"yandex": ""}},
+	{"signal within a run", "User-agent: Other\nContent-Signal: ai-train=no\nUser-agent: ExampleBot\nDisallow: /x\n", "", nil},
+	{"signal of another crawler with a path", "User-agent: LicensedBot\nContent-Signal: /blog/ ai-train=yes\n\nUser-agent: *\nContent-Signal: ai-train=no\nDisallow: /x\n", "s5", nil},
 	{
 		"draft-ietf-aipref-attach-05: the line is a rule of its group, which another group follows",
 		"User-agent: LicensedBot\nContent-Usage: / train-ai=y\n\nUser-agent: *\nContent-Usage: train-ai=n\n",

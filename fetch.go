@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"net/http"
 	"net/http/httptrace"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/gocolly/colly/v2"
 
+	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/netguard"
 	"github.com/collyrobots/collyrobots/internal/pace"
@@ -93,8 +95,8 @@ func (f *fetcher) nameFor(s *hostSettings, userAgent string) string {
 	return userAgent
 }
 
-// policyFetch returns a policy.Fetch that requests robots.txt under a user agent.
-func (f *fetcher) policyFetch(userAgent string) policy.Fetch {
+// policyFetch returns a policy.Fetch that requests the robots.txt of a under a user agent.
+func (f *fetcher) policyFetch(a dialect.Authority, userAgent string) policy.Fetch {
 	l := f.limiter
 	requests := &robotsRequests{
 		limiter: l,
@@ -111,11 +113,29 @@ func (f *fetcher) policyFetch(userAgent string) policy.Fetch {
 		addHeaders(&fetch, f.header, requests.seam.Jar())
 		fetch.Way.Client = clientWay{client: requests.seam.Way(), header: fmt.Sprint(fetch.Header)}
 	}
+	fetch.Way.Proxy = fixedProxy(l.transport(requests.seam), a)
 	fetch.Way.Caller = f.client.caller()
 	if f.changed {
 		fetch.Way.Caller = changedPage{caller: fetch.Way.Caller}
 	}
 	return fetch
+}
+
+// fixedProxy returns a name of the proxy that rt sends every request for the robots.txt of a
+// through. It returns "" if there is none, or if the proxies may take turns. Paid proxies choose the
+// server by the user name, so the name has a checksum of the URL. It has only 16 bits, because a
+// Store keeps it, and a password must not be found with it.
+func fixedProxy(rt http.RoundTripper, a dialect.Authority) string {
+	robots, err := url.Parse(a.RobotsURL())
+	if err != nil {
+		return ""
+	}
+	proxy := backend.FixedProxy(rt, robots)
+	if proxy == nil {
+		return ""
+	}
+	sum := crc32.ChecksumIEEE([]byte(proxy.String()))
+	return fmt.Sprintf("%s/%04x", proxy.Host, uint16(sum))
 }
 
 // A clientWay is the Client of a policy.Way: the client that requests robots.txt, and the headers

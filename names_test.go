@@ -61,6 +61,7 @@ func TestCollectorsWithTwoNamesAtTheSameTime(t *testing.T) {
 		one.Wait()
 		two.Wait()
 		var last time.Time
+		pages := 0
 		for _, r := range web.Log("a.test") {
 			if strings.HasPrefix(r.URI, "/two") {
 				if gap := r.Time.Sub(last); !last.IsZero() && gap < 10*time.Second-time.Microsecond {
@@ -69,10 +70,12 @@ func TestCollectorsWithTwoNamesAtTheSameTime(t *testing.T) {
 			}
 			if r.URI != "/robots.txt" {
 				last = r.Time
+				pages++
 			}
 		}
-		if n := len(web.Log("a.test")); n != 22 {
-			t.Errorf("got %d requests, want 22", n)
+		// The second name requests the file again unless it comes before the first one has read it.
+		if files := len(web.Log("a.test")) - pages; pages != 20 || files < 1 || files > 2 {
+			t.Errorf("got %d pages and %d robots.txt, want 20 and 1 or 2", pages, files)
 		}
 	})
 }

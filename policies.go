@@ -125,7 +125,7 @@ func (r *reader) get(ctx context.Context, cache *policy.Cache, a dialect.Authori
 		return pol, nil
 	}
 	for {
-		pol, err := cache.Get(ctx, a, f.policyFetch(userAgent))
+		pol, err := cache.Get(ctx, a, f.policyFetch(a, userAgent))
 		if err == nil {
 			if pol.Forbidden() && f.from.host == "" {
 				continue // the fetch of another caller was refused; this caller's would not be

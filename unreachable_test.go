@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -368,8 +369,76 @@ func TestCollectorWithDeadProxy(t *testing.T) {
 		direct.WithTransport(web.Transport())
 		must(t, c.robots.Attach(direct))
 		must(t, direct.Visit("http://a.test/1"))
-		wantURIs(t, web, "a.test", "/robots.txt /robots.txt /robots.txt /1")
+		wantURIs(t, web, "a.test", "/robots.txt /robots.txt /1")
 	})
+}
+
+// TestFixedProxyAnswersOnce checks that one status 503 through a fixed proxy counts for all
+// collectors and clients that use the proxy under one name, and for Check, until the
+// next attempt. If a function chooses the proxy, each client asks for itself, and again after a minute
+// of the back-off, but not for each of its 20 pages.
+func TestFixedProxyAnswersOnce(t *testing.T) {
+	gateway, err := url.Parse("http://user:pw@proxy.test:3128")
+	must(t, err)
+	for _, tc := range []struct {
+		name  string
+		proxy func(*http.Request) (*url.URL, error)
+		most  int // requests
+	}{
+		{"http.ProxyURL", http.ProxyURL(gateway), 2}, // one for each name: that of the collectors, and Go-http-client,
+		{"function", func(*http.Request) (*url.URL, error) { return gateway, nil }, 18},
+		{"other credentials for each request", credentialsInTurn(), 18},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			inBubble(t, robotstest.Sites{"a.test": {"*": 503}, "proxy.test:3128": nil}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, nil)
+				c.impolite = true
+				c.SetProxyFunc(tc.proxy)
+				collectors := []*colly.Collector{c.Collector.Collector}
+				for range 4 {
+					other := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
+					other.WithTransport(web.Transport())
+					must(t, c.robots.Attach(other))
+					other.SetProxyFunc(tc.proxy)
+					collectors = append(collectors, other)
+				}
+				next := web.Transport()
+				next.Proxy = tc.proxy
+				defer next.CloseIdleConnections()
+				client := &http.Client{Transport: c.robots.Transport(next)}
+				for i := range 20 {
+					page := fmt.Sprint("http://a.test/", i)
+					for _, each := range collectors {
+						if each.Visit(page) == nil {
+							t.Errorf("%s was not denied", page)
+						}
+					}
+					resp, err := client.Get(page)
+					if err == nil {
+						resp.Body.Close()
+						t.Errorf("the client got %s", page)
+					}
+					d, err := c.robots.Check(t.Context(), page)
+					must(t, err)
+					if d.Allowed || d.Status != 503 {
+						t.Errorf("Check returned %v", d)
+					}
+				}
+				if n := len(web.Log("a.test")); n == 0 || n > tc.most {
+					t.Errorf("%d requests, want at most %d\n%s", n, tc.most, web.Log("a.test"))
+				}
+			})
+		})
+	}
+}
+
+// credentialsInTurn returns a function that chooses other credentials for one gateway each time.
+func credentialsInTurn() func(*http.Request) (*url.URL, error) {
+	n := atomic.Int64{}
+	return func(*http.Request) (*url.URL, error) {
+		user := fmt.Sprint("user-session-", n.Add(1))
+		return &url.URL{Scheme: "http", Host: "proxy.test:3128", User: url.UserPassword(user, "pw")}, nil
+	}
 }
 
 // TestOneResetOfRobotsTxt checks that no page is lost if one connection for robots.txt is reset.

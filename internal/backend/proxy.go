@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"runtime"
+	"strings"
 	"sync/atomic"
 )
 
@@ -85,4 +87,46 @@ func MayProxy(rt http.RoundTripper, u *url.URL) bool {
 	}
 	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: u})
 	return proxy != nil || err != nil
+}
+
+// FixedProxy returns the URL of the proxy that rt sends every request for u through. It returns nil
+// if there is none, or if the next request may use another one. A Proxy function is called only if
+// it is one of net/http, because a call of any other may change which proxy is next. If rt has a
+// method Unwrap, as transports around another one have, FixedProxy looks at the transport inside.
+func FixedProxy(rt http.RoundTripper, u *url.URL) *url.URL {
+	for {
+		outer, ok := rt.(interface{ Unwrap() http.RoundTripper })
+		if !ok {
+			break
+		}
+		rt = outer.Unwrap()
+	}
+	if rt == nil {
+		rt = http.DefaultTransport
+	}
+	transport, ok := rt.(*http.Transport)
+	if !ok || transport.Proxy == nil || !isOfNetHTTP(transport.Proxy) {
+		return nil
+	}
+	proxy, err := transport.Proxy(&http.Request{URL: u})
+	if err != nil {
+		return nil
+	}
+	return proxy
+}
+
+// isOfNetHTTP reports whether proxy is http.ProxyFromEnvironment or a result of http.ProxyURL, as
+// Colly's SetProxy uses. The latter has a name such as "net/http.ProxyURL.func1". If the compiler has
+// moved it into a function p.f, the name is "p.f.ProxyURL.func2" or "p.f.func1.ProxyURL.1".
+func isOfNetHTTP(proxy func(*http.Request) (*url.URL, error)) bool {
+	pc := reflect.ValueOf(proxy).Pointer()
+	if pc == reflect.ValueOf(http.ProxyFromEnvironment).Pointer() {
+		return true
+	}
+	f := runtime.FuncForPC(pc)
+	if f == nil || !strings.Contains(f.Name(), ".ProxyURL.") {
+		return false
+	}
+	file, _ := f.FileLine(pc)
+	return strings.HasSuffix(file, "net/http/transport.go")
 }

@@ -68,7 +68,7 @@ func TestPlan(t *testing.T) {
 		`\n  shop\.test +300 +30 +270 +250ms +- +1m8s\n`,
 		`\n  bare\.test +0 +0 +- +250ms +- +- +no sitemap\n`,
 		`\n  closed\.test +0 +0 +- +250ms +- +- +start page denied: line 2: Disallow: /; no sitemap\n`,
-		`\n  busy\.test +- +- +- +- +- +- +unreachable: .*503\n`,
+		`\n  busy\.test +- +- +- +- +- +- +unreachable: .*503 through the proxy 127\.0\.0\.1:\d+\n`,
 		`\n  gone\.test +- +- +- +- +- +- +unreachable: `,
 		`\n  slow\.test +google +allowed +\* +- +- +311\n`,
 		`\n  slow\.test +coccoc +allowed +\* +2s +3 +311\n`,

@@ -47,8 +47,9 @@ type Fetch struct {
 
 // A Way identifies how a file is requested. Its values must be comparable.
 type Way struct {
-	Client any // the client, its proxy and its time limit
-	Caller any // the user of the client
+	Client any    // the client, its proxy and its time limit
+	Caller any    // the user of the client
+	Proxy  string // a name of the proxy that all requests use; "" if there is none, or perhaps several
 }
 
 // FetchLimit is the maximum time of one fetch: of all exchanges and bodies, but without the time in
@@ -84,6 +85,7 @@ func (c *Cache) fetch(ctx context.Context, a dialect.Authority, known facts, bef
 	} else {
 		f.route = before.route
 	}
+	f.route.only = how.Way.Proxy != ""
 	if c.access.conditional && known.copy != nil && known.copy.validators != nil {
 		f.known = known
 	}

@@ -116,7 +116,7 @@ func (m *Memory) made(yield func(*policyPart) bool) {
 // The memory in bytes that each part of a policy takes, as TestRetained measures it.
 const (
 	entryWeight      = 250 // an authority without rules: its policy, copy and place in the map
-	failureWeight    = 250 // a failure with its error
+	failureWeight    = 270 // a failure with its error
 	validatorsWeight = 100
 	parsedWeight     = 220 // a parsed file in addition to its rules, which take as much as their text
 )

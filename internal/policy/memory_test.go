@@ -98,7 +98,7 @@ var webs = []struct {
 	{"validators", func(i int) Doer {
 		return serve(usual, "ETag", fmt.Sprintf(`"5f3c-%07x"`, i), "Last-Modified", fmt.Sprintf("Mon, 02 Jan 2006 15:04:%02d GMT", i%60))
 	}, 5000, 280 + 110},
-	{"no response", func(int) Doer { return dead }, 5000, 280 + 250},
+	{"no response", func(int) Doer { return dead }, 5000, 280 + 270},
 }
 
 func long(i int) Doer { return serve(fmt.Sprintf("%sDisallow: /%d\n", usual, i)) }

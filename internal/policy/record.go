@@ -46,6 +46,7 @@ type recordFailure struct {
 	Wait     time.Duration `json:"wait,omitempty"` // nanoseconds
 	Error    string        `json:"error"`
 	Proxy    string        `json:"proxy,omitempty"` // StatusError.Proxy
+	Way      string        `json:"way,omitempty"`   // Way.Proxy
 	Answered time.Time     `json:"answered,omitzero"`
 }
 
@@ -88,8 +89,13 @@ func (x *failure) record() *recordFailure {
 	if errors.As(x.err, &status) {
 		proxy = status.Proxy
 	}
+	way := ""
+	if proxy != "" && x.unanswered != nil {
+		way = x.unanswered.way.Proxy
+	}
 	return &recordFailure{
 		Proxy:    proxy,
+		Way:      way,
 		First:    x.first.time().UTC(),
 		Last:     x.last.time().UTC(),
 		Count:    x.count,
@@ -164,6 +170,9 @@ func (r *recordFailure) failure() *failure {
 		err = &StatusError{Status: r.Status, Proxy: r.Proxy}
 		if r.Proxy == "" {
 			noAnswer = nil
+		} else {
+			noAnswer.way.Proxy = r.Way
+			noAnswer.route.only = r.Way != ""
 		}
 	}
 	answered := new(moment)

@@ -23,7 +23,7 @@ func (c *Cache) renew(ctx context.Context, a dialect.Authority, old *Policy, how
 	if old == nil && (known.copy != nil || known.failure != nil) && c.options.Found != nil {
 		c.options.Found(a, known.copy != nil && known.copy.private)
 	}
-	if !c.stale(known) {
+	if !c.stale(known, how.Way) {
 		return c.accept(c.policyOf(a, known), old, known, true), nil
 	}
 	if old == nil && known.copy != nil && c.options.Read != nil {
@@ -38,7 +38,7 @@ func (c *Cache) refetch(ctx context.Context, a dialect.Authority, old *Policy, k
 	stored := false // by another process or cache, while the Doer waited for the server
 	look := func() error {
 		known = c.recall(ctx, a, old)
-		if c.stale(known) {
+		if c.stale(known, how.Way) {
 			return nil
 		}
 		stored = true
@@ -92,8 +92,11 @@ func (c *Cache) accept(p, old *Policy, f facts, stored bool) Update {
 		c.dropped(p)
 		return c.announce(known, old, f, stored)
 	}
-	unanswered := p.failure.unanswered
+	unanswered := *p.failure.unanswered // a copy, because the policy that is replaced may have the same one
 	unanswered.next = known.others(unanswered.way, maxWays)
+	x := *p.failure
+	x.unanswered = &unanswered
+	p.failure = &x
 	u := c.announce(p, old, f, stored)
 	c.memory.put(c, p)
 	return u
@@ -112,10 +115,12 @@ func (c *Cache) announce(p, old *Policy, f facts, stored bool) Update {
 	return u
 }
 
-// stale reports whether the file has to be fetched. An unanswered fetch is always stale here: the
-// pause after it holds only for callers with the same Way, which use the policy in the cache.
-func (c *Cache) stale(f facts) bool {
-	if f.failure != nil && f.failure.unanswered != nil {
+// stale reports whether the file has to be fetched in this way. A fetch without a response is
+// always stale here: the pause after it holds only for callers with the same Way, which use the
+// policy in the cache. The answer of a proxy holds for the ways that always use it.
+func (c *Cache) stale(f facts, way Way) bool {
+	x := f.failure
+	if x != nil && x.unanswered != nil && (x.class == noResponse || way.Proxy == "" || !x.holdsFor(way)) {
 		return true
 	}
 	_, expires := c.access.status(f)

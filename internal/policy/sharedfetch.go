@@ -142,7 +142,7 @@ func (c *Cache) wait(ctx context.Context, a dialect.Authority, f *sharedFetch, w
 	}
 	select {
 	case <-f.done:
-		if f.way != way && f.policy != nil && f.policy.unanswered() {
+		if f.policy != nil && f.policy.unanswered() && !f.policy.failure.holdsFor(way) {
 			return nil, nil
 		}
 		return f.policy, f.err // both are nil if the answer to another fetch, or Close, has cancelled f

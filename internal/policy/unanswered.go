@@ -13,13 +13,19 @@ import (
 //
 // A status 5xx through a proxy is as little an answer of the site, because a proxy that fails sends
 // it as well. The dialect interprets it, and it is kept as long as one of the site, but only for its
-// Way. If proxies take turns, it is not kept at all.
+// Way, and for all Ways that always use the same proxy. If proxies take turns, it is not kept at all.
 type unanswered struct {
 	way   Way
 	route route         // of its requests
 	began instant       // when the first of these fetches began
 	pause time.Duration // before the next one in the same way
 	next  *Policy       // after the last fetch in another way; nil if there is none
+}
+
+// holdsFor reports whether x is known for callers with this way.
+func (x *failure) holdsFor(way Way) bool {
+	u := x.unanswered
+	return u.way == way || x.class != noResponse && u.way.Proxy != "" && u.way.Proxy == way.Proxy
 }
 
 // unanswered returns the description of a fetch that has just taken used. before describes the
@@ -51,6 +57,7 @@ type route struct {
 	proxy   string // of the last request; "" if it used none
 	repeats bool   // the request before used the same
 	turns   bool   // there were several
+	only    bool   // it is known that all requests use the same
 }
 
 // add records a request that used a proxy.
@@ -61,7 +68,7 @@ func (r *route) add(proxy string) {
 }
 
 // fixed reports whether the next request will probably take the same route as the last one.
-func (r *route) fixed() bool { return r.proxy == "" || r.repeats && !r.turns }
+func (r *route) fixed() bool { return r.proxy == "" || r.only || r.repeats && !r.turns }
 
 // unanswered reports whether p holds for one way only.
 func (p *Policy) unanswered() bool { return p.failure != nil && p.failure.unanswered != nil }
@@ -69,7 +76,7 @@ func (p *Policy) unanswered() bool { return p.failure != nil && p.failure.unansw
 // by returns the policy for fetches in a way: p if the site has answered, otherwise the policy
 // after the last fetch in that way, or nil. p may be nil.
 func (p *Policy) by(way Way) *Policy {
-	for p != nil && p.unanswered() && p.failure.unanswered.way != way {
+	for p != nil && p.unanswered() && !p.failure.holdsFor(way) {
 		p = p.failure.unanswered.next
 	}
 	return p
@@ -96,7 +103,7 @@ func (p *Policy) others(way Way, most int) *Policy {
 		return nil
 	}
 	u := *p.failure.unanswered
-	if u.way == way {
+	if p.failure.holdsFor(way) {
 		return u.next.others(way, most)
 	}
 	u.next = u.next.others(way, most-1)

@@ -346,3 +346,98 @@ func TestProxyAnswerInStore(t *testing.T) {
 		t.Errorf("got %v after %d requests, want rules after one", p.RobotsStatus, now.site.asked())
 	}
 }
+
+// askThrough gets the policy through a fixed proxy, which answers with status 503.
+func (c *crawler) askThrough(t *testing.T, client int, proxy string) *policy.Policy {
+	t.Helper()
+	how := policy.Fetch{
+		UserAgent: agent,
+		Way:       policy.Way{Client: client, Proxy: proxy},
+		Do: func(req *http.Request) (*http.Response, error) {
+			c.site.mu.Lock()
+			c.site.requests = append(c.site.requests, req)
+			c.site.mu.Unlock()
+			return reply(503, "")(req)
+		},
+		Proxy: func() string { return "gateway.test:3128" },
+	}
+	p, err := c.Get(t.Context(), c.page, how)
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	return p
+}
+
+// TestFixedProxyAnswersOnce checks that one answer of a proxy counts, until the time of the next
+// attempt, for all clients whose requests always use this proxy, in all caches that share a store or
+// their files. The clients of another proxy ask once for themselves.
+func TestFixedProxyAnswersOnce(t *testing.T) {
+	files := policy.NewFiles()
+	files.Share()
+	for name, o := range map[string]policy.Options{
+		"store": {Dialect: dialect.RFC9309(), Store: store.Memory()},
+		"files": {Dialect: dialect.RFC9309(), Files: files},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				caches := []*crawler{newCrawler(t, o, nil), newCrawler(t, o, nil), newCrawler(t, o, nil)}
+				asked := 0
+				for attempt, life := range []time.Duration{time.Minute, 2 * time.Minute, 4 * time.Minute} {
+					for page := range 200 {
+						c := caches[page%3]
+						p := c.askThrough(t, page%20, "one")
+						if p.RobotsStatus != policy.Unreachable || p.Status() != 503 || time.Until(p.Expires()) != life {
+							t.Fatalf("attempt %d: got %v, %d for %v, want %v", attempt, p.RobotsStatus, p.Status(), time.Until(p.Expires()), life)
+						}
+					}
+					asked = caches[0].site.asked() + caches[1].site.asked() + caches[2].site.asked()
+					if asked != attempt+1 {
+						t.Fatalf("attempt %d: %d requests", attempt, asked)
+					}
+					time.Sleep(life)
+				}
+				other := caches[0]
+				asked = other.site.asked()
+				for page := range 200 {
+					other.askThrough(t, 20+page%20, "two")
+				}
+				if n := other.site.asked() - asked; n != 1 {
+					t.Errorf("%d requests through another proxy, want 1", n)
+				}
+			})
+		})
+	}
+}
+
+// TestFixedProxyAtTheSameTime checks that clients that wait at the same time share one answer of
+// their proxy.
+func TestFixedProxyAtTheSameTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrawler(t, under(dialect.RFC9309()), nil)
+		var all sync.WaitGroup
+		for i := range 1000 {
+			all.Go(func() { c.askThrough(t, i%20, "one") })
+		}
+		began := time.Now()
+		all.Wait()
+		if c.site.asked() != 1 || time.Since(began) != 0 {
+			t.Errorf("%d requests in %v, want 1 at once", c.site.asked(), time.Since(began))
+		}
+	})
+}
+
+// TestProxyOfEachPage checks that each page with a proxy of its own, such as other credentials for
+// one gateway, requests the file once, and that a long run of failures slows the requests down.
+func TestProxyOfEachPage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrawler(t, under(dialect.RFC9309()), nil)
+		began := time.Now()
+		for i := range 1000 {
+			c.askThrough(t, i, fmt.Sprint("user", i))
+		}
+		if c.site.asked() != 1000 || time.Since(began) < 98*time.Second {
+			t.Errorf("%d requests in %v, want 1000, ten in a second", c.site.asked(), time.Since(began))
+		}
+	})
+}

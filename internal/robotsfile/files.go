@@ -28,6 +28,9 @@ func New(next http.RoundTripper) *Files {
 	return &Files{next: next, texts: make(map[string][]byte), owners: make(map[string]string)}
 }
 
+// Unwrap returns the transport that f sends its requests through.
+func (f *Files) Unwrap() http.RoundTripper { return f.next }
+
 // Text returns the text that was last read from the robots.txt with this URL, also if the text came
 // after redirects. The text has at most one byte more than [dialect.SizeLimit]. If no text was
 // read, ok is false.

@@ -386,8 +386,8 @@ func TestFixedProxyAnswersOnce(t *testing.T) {
 		most  int // requests
 	}{
 		{"http.ProxyURL", http.ProxyURL(gateway), 2}, // one for each name: that of the collectors, and Go-http-client,
-		{"function", func(*http.Request) (*url.URL, error) { return gateway, nil }, 18},
-		{"other credentials for each request", credentialsInTurn(), 18},
+		{"function", func(*http.Request) (*url.URL, error) { return gateway, nil }, 24},
+		{"other credentials for each request", credentialsInTurn(), 24},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			inBubble(t, robotstest.Sites{"a.test": {"*": 503}, "proxy.test:3128": nil}, func(t *testing.T, web *robotstest.Web) {

@@ -122,6 +122,11 @@ func (t *accessTable) lifetime(s *goodCopy) time.Duration {
 	return min(max((s.maxAge-s.age).duration(), shortest), t.freshAtMost)
 }
 
+// retryProxy is the pause after the first status 5xx through a proxy, unless it is the only one of
+// the client. If several requests share proxies that take turns, two requests for a file in a row may
+// get the same one.
+const retryProxy = time.Second
+
 // pause returns how long to wait before the next fetch. Retry-After can make it longer.
 func (t *accessTable) pause(x *failure) time.Duration {
 	switch {
@@ -131,8 +136,11 @@ func (t *accessTable) pause(x *failure) time.Duration {
 		return x.unanswered.pause
 	}
 	b := t.retry
-	if x.class == noResponse {
+	switch {
+	case x.class == noResponse:
 		b = t.retryUnreadable
+	case x.unanswered != nil && !x.unanswered.route.only:
+		b.first = min(b.first, retryProxy)
 	}
 	return max(b.after(x.count), x.wait)
 }

@@ -321,7 +321,7 @@ func TestProxiesThatFailInTurn(t *testing.T) {
 		{[]string{"dead", "dead2", "alive"}, 3, policy.Rules, 24 * time.Hour},
 		{[]string{"dead", "gone"}, 2, policy.NoRobots, 24 * time.Hour},
 		{[]string{"dead", "dead2", "dead3"}, 3, policy.Unreachable, 0},
-		{[]string{"dead"}, 2, policy.Unreachable, time.Minute},
+		{[]string{"dead"}, 2, policy.Unreachable, time.Second},
 		{[]string{"busy"}, 1, policy.Unreachable, 0},
 		{[]string{""}, 1, policy.Unreachable, time.Minute},
 	} {

@@ -151,12 +151,14 @@ func (d *disk) damage(c checksums, changed []string) error {
 	state := fmt.Sprintf("%d pages waited and %d were done", noted.waiting, noted.done)
 	next := remedy
 	found, err := d.readCounts()
-	if err == nil {
+	if err != nil {
+		state += fmt.Sprintf(", and the engine cannot read the folder any more (%v)", err)
+	} else {
 		state += fmt.Sprintf(", now %d wait and %d are done", found.waiting, found.done)
 		next += ", or remove " + filepath.Join(pagesFolder, checksumsFile) + " to continue with what can be read"
 	}
 	missing := noted.missing(found)
-	if missing > 0 && (c.Closed || err != nil) { // after a kill, pages may have moved on since the checksums were written
+	if err == nil && missing > 0 && c.Closed { // after a kill, pages may have moved on since the checksums were written
 		state += fmt.Sprintf(", so at least %d records are missing", missing)
 	}
 	return fmt.Errorf("%w: %s is not as it was written: %s; %s", ErrDamaged, strings.Join(changed, " and "), state, next)

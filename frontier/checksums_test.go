@@ -176,17 +176,29 @@ func TestDamageIsExplained(t *testing.T) {
 	before := contents(t, dir)
 	_, err = frontier.Open(dir, frontier.Logger(quiet))
 	name := filepath.Join("pages", filepath.Base(newest))
-	want := "frontier: " + dir + ": damaged, or not a frontier: " + name + " is not as it was written: 300 pages waited and 300 were done, " +
-		"now 150 wait and 150 are done, so at least 300 records are missing; restore the folder from a copy, or remove it to begin again, " +
-		"or remove " + filepath.Join("pages", "checksums") + " to continue with what can be read"
-	if err == nil || err.Error() != want || !errors.Is(err, frontier.ErrDamaged) {
-		t.Fatalf("Open: %v\nwant %s", err, want)
+	found := "frontier: " + dir + ": damaged, or not a frontier: " + name + " is not as it was written: 300 pages waited and 300 were done, "
+	remedy := "restore the folder from a copy, or remove it to begin again"
+	if err == nil || !strings.HasPrefix(err.Error(), found) || !errors.Is(err, frontier.ErrDamaged) {
+		t.Fatalf("Open: %v\nwant %s", err, found)
+	}
+	// The engine takes damage for the end of the log if it cannot see that the log goes on. This depends
+	// on how the log was divided into writes.
+	isReadable := !strings.Contains(err.Error(), "the engine cannot read")
+	switch rest := strings.TrimPrefix(err.Error(), found); {
+	case isReadable && rest != "now 150 wait and 150 are done, so at least 300 records are missing; "+remedy+
+		", or remove "+filepath.Join("pages", "checksums")+" to continue with what can be read":
+		t.Errorf("Open: %v", err)
+	case !isReadable && (!strings.HasPrefix(rest, "and the engine cannot read the folder any more (") || !strings.HasSuffix(rest, "; "+remedy)):
+		t.Errorf("Open: %v", err)
 	}
 	after := contents(t, dir)
 	for file, content := range before {
 		if after[file] != content {
 			t.Errorf("Open has changed %s", file)
 		}
+	}
+	if !isReadable {
+		return
 	}
 	if err := os.Remove(filepath.Join(dir, "pages", "checksums")); err != nil {
 		t.Fatal(err)

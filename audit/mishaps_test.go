@@ -296,12 +296,25 @@ func TestRunningLog(t *testing.T) {
 	mustBeSound(t, dir, 20*tries+2)
 }
 
-// copyRunning copies a folder as cp does: in the order of the names, without the files that vanish
-// during the copy.
+// copyRunning copies a folder as cp does, in the order of the names. Like cp, a copy fails if a file
+// that was listed has vanished, and is then made again.
 func copyRunning(t *testing.T, dir string) (copied string) {
 	t.Helper()
+	for {
+		copied, err := copyOnce(t, dir)
+		if err == nil {
+			return copied
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+}
+
+func copyOnce(t *testing.T, dir string) (copied string, err error) {
+	t.Helper()
 	copied = t.TempDir()
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		to := filepath.Join(copied, strings.TrimPrefix(path, dir))
 		if err == nil && e.IsDir() {
 			return os.MkdirAll(to, 0o700)
@@ -310,15 +323,9 @@ func copyRunning(t *testing.T, dir string) (copied string) {
 		if err == nil {
 			err = os.WriteFile(to, text, 0o600)
 		}
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return copied
+	return copied, err
 }
 
 // TestLostFolder checks what happens if the folder of a log is removed or renamed while it is

@@ -162,7 +162,7 @@ func (p *Program) exchange(ctx context.Context, first time.Duration, input []byt
 	output, writer := io.Pipe()
 	cmd.Stdout = writer
 	if err := cmd.Start(); err != nil {
-		return err
+		return p.endedBy(ctx, err)
 	}
 	read := make(chan error, 1)
 	go func() {
@@ -176,17 +176,25 @@ func (p *Program) exchange(ctx context.Context, first time.Duration, input []byt
 	exitErr := cmd.Wait()
 	writer.Close()
 	readErr := <-read
-	switch {
-	case readErr != nil:
+	if readErr != nil {
 		return readErr
+	}
+	if exitErr != nil {
+		exitErr = fmt.Errorf("%s: %w", p.Args[0], exitErr)
+	}
+	return p.endedBy(ctx, exitErr)
+}
+
+// endedBy returns err, with which a program has ended or because of which it was not started, or the
+// limit that has caused it. err may be nil.
+func (p *Program) endedBy(ctx context.Context, err error) error {
+	switch {
 	case context.Cause(ctx) == errLate:
 		return fmt.Errorf("%s: %w within %v", p.Args[0], errLate, p.AnswerLimit)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return fmt.Errorf("%s did not end within %v", p.Args[0], p.Limit)
-	case exitErr != nil:
-		return fmt.Errorf("%s: %w", p.Args[0], exitErr)
 	}
-	return nil
+	return err
 }
 
 // readLines calls the function for each line of r.

@@ -229,8 +229,7 @@ func TestRetryAfterWithoutADelay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, web := newServer(t), newSite(t)
-			web.robots = "User-agent: *\n"
-			web.after = "4"
+			web.set("User-agent: *\n", "4")
 			j.Redis = s.addr
 			j.Site = web.addr
 			j.Patience = 20 * time.Second

@@ -22,8 +22,7 @@ func TestGroupOfProcesses(t *testing.T) {
 			t.Parallel()
 			const hosts, least = 3, 300 * time.Millisecond
 			s, web := newServer(t), newSite(t)
-			web.robots = ""
-			web.after = "2"
+			web.set("", "2")
 			j := job{
 				Redis: s.addr, Site: web.addr, Hosts: hosts, HostNames: test.hosts, PaceBy: test.by,
 				Plugin: true, Delay: least, Lease: 3 * time.Second,
@@ -93,7 +92,7 @@ func checkGroup(t *testing.T, visits []visit, least, after429 time.Duration) {
 func TestRevalidateAfterKill(t *testing.T) {
 	t.Parallel()
 	s, web := newServer(t), newSite(t)
-	web.robots = ""
+	web.set("", "1")
 	j := job{
 		Name: "spider", Redis: s.addr, Site: web.addr, Plugin: true, Revalidate: true,
 		Delay: 50 * time.Millisecond, Lease: time.Second,

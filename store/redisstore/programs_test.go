@@ -112,7 +112,7 @@ func TestJobsOfOneProcess(t *testing.T) {
 func TestManyHostsWithoutADelay(t *testing.T) {
 	t.Parallel()
 	s, web := newServer(t), newSite(t)
-	web.robots = "User-agent: *\n"
+	web.set("User-agent: *\n", "1")
 	shared := open(t, s.client(t), redisstore.Patience(2*time.Minute)) // on a busy machine, 300 calls at once take a while
 	time.Sleep(settled)
 	c := newSpider(t, web, shared)
@@ -134,7 +134,7 @@ func TestManyHostsWithoutADelay(t *testing.T) {
 func TestRetryAfterOutlivesItsProcess(t *testing.T) {
 	t.Parallel()
 	s, web := newServer(t), newSite(t)
-	web.robots, web.after = "User-agent: *\n", "3600"
+	web.set("User-agent: *\n", "3600")
 	first := newSpider(t, web, open(t, s.client(t)))
 	if err := first.Visit("http://host0/1"); err != nil {
 		t.Fatal(err)

@@ -269,6 +269,14 @@ func (v visit) until(next visit) time.Duration {
 	return next.at.Sub(v.looked)
 }
 
+// set replaces the robots.txt of all hosts, and the Retry-After of 429.
+func (s *site) set(robots, after string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.robots = robots
+	s.after = after
+}
+
 func newSite(t *testing.T) *site {
 	s := &site{log: make(map[string][]visit), robots: "User-agent: *\nCrawl-delay: 1\nDisallow: /private\n", after: "1"}
 	web := httptest.NewServer(http.HandlerFunc(s.answer))
@@ -294,16 +302,18 @@ func (s *site) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	s.log[r.Host] = append(s.log[r.Host], v)
 	s.busy = false
+	robots := s.robots
+	after := s.after
 	s.mu.Unlock()
 	if v.status == http.StatusTooManyRequests {
-		w.Header().Set("Retry-After", s.after)
+		w.Header().Set("Retry-After", after)
 	}
 	if v.status != http.StatusOK {
 		w.WriteHeader(v.status)
 	}
 	switch r.URL.Path {
 	case "/robots.txt":
-		_, _ = io.WriteString(w, s.robots)
+		_, _ = io.WriteString(w, robots)
 	case "/slow":
 		select {
 		case <-time.After(300 * time.Millisecond):

@@ -18,12 +18,12 @@ import (
 // customers is the number of names in the programs of namesPrograms.
 const customers = 60
 
-// groupsOf returns a robots.txt with a group for each of n crawlers. Crawler i may not request page
-// i%5+1, and no crawler may request pages below /closed.
-func groupsOf(name string, n int) string {
+// groupsOf returns a robots.txt with a group for each crawler. The crawler with index i may not
+// request page i%5+1, and no crawler may request pages below /closed.
+func groupsOf(names ...string) string {
 	var b strings.Builder
-	for i := range n {
-		fmt.Fprintf(&b, "User-agent: %s%d\nDisallow: /%d\nDisallow: /closed\nCrawl-delay: 1\n\n", name, i, i%5+1)
+	for i, name := range names {
+		fmt.Fprintf(&b, "User-agent: %s\nDisallow: /%d\nDisallow: /closed\nCrawl-delay: 1\n\n", name, i%5+1)
 	}
 	b.WriteString("User-agent: *\nDisallow: /\n")
 	return b.String()
@@ -32,14 +32,13 @@ func groupsOf(name string, n int) string {
 // spacedName returns a name that no other one of them begins with: product tokens are letters.
 func spacedName(i int) string { return "Customer" + string(rune('A'+i/26)) + string(rune('A'+i%26)) }
 
-// groupsOfCustomers is like groupsOf for the names of spacedName.
+// groupsOfCustomers is groupsOf for n names of spacedName.
 func groupsOfCustomers(n int) string {
-	var b strings.Builder
+	var names []string
 	for i := range n {
-		fmt.Fprintf(&b, "User-agent: %s\nDisallow: /%d\nDisallow: /closed\nCrawl-delay: 1\n\n", spacedName(i), i%5+1)
+		names = append(names, spacedName(i))
 	}
-	b.WriteString("User-agent: *\nDisallow: /\n")
-	return b.String()
+	return groupsOf(names...)
 }
 
 // hosts returns n sites with the pages of a library.
@@ -155,7 +154,7 @@ var namesPrograms = []program{
 			visitEach(c, someOf("a.test")...)
 			visitEach(c, someOf("b.test")...)
 		}},
-	{name: "has names that begin with each other", sites: library, closed: groupsOf("Bot", 3) + "\nUser-agent: Bot-Image\nDisallow: /2\nDisallow: /closed\n", run: func(p *programRun) {
+	{name: "has names that begin with each other", sites: library, closed: groupsOf("Bot0", "Bot1", "Bot2") + "\nUser-agent: Bot-Image\nDisallow: /2\nDisallow: /closed\n", run: func(p *programRun) {
 		for _, name := range []string{"Bot", "Bot/2", "bot-image/1.0", "BOT-IMAGE", "Bot-Images", "Bo"} {
 			c := p.got(p.collector(colly.UserAgent(name)))
 			p.attach(c)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 )
 
 // The tests of this file read the source. They check that lists which name every option, or every
@@ -20,14 +21,14 @@ import (
 func declarations(t *testing.T, folder string) map[string][]ast.Decl {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(folder, "*.go"))
-	must(t, err)
+	kit.Must(t, err)
 	found := make(map[string][]ast.Decl)
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
-		must(t, err)
+		kit.Must(t, err)
 		found[name] = file.Decls
 	}
 	return found
@@ -51,7 +52,7 @@ func constantsOf(t *testing.T, typeName string) map[string]string {
 					continue
 				}
 				text, err := strconv.Unquote(constant.Values[0].(*ast.BasicLit).Value)
-				must(t, err)
+				kit.Must(t, err)
 				found[constant.Names[0].Name] = text
 			}
 		}
@@ -78,7 +79,7 @@ func TestEachReasonIsCounted(t *testing.T) {
 			"view/assets/text.js":                 text + ":",
 		} {
 			content, err := os.ReadFile(file)
-			must(t, err)
+			kit.Must(t, err)
 			if !strings.Contains(string(content), code) {
 				t.Errorf("%s does not contain %s", file, code)
 			}
@@ -116,7 +117,7 @@ func TestEachOptionIsNamed(t *testing.T) {
 	for _, name := range names {
 		for file, text := range map[string]string{"doc.go": "[" + name + "]", "docs/options.md": "\n| `" + name + "("} {
 			content, err := os.ReadFile(file)
-			must(t, err)
+			kit.Must(t, err)
 			if !strings.Contains(string(content), text) {
 				t.Errorf("%s does not name the option %s", file, name)
 			}

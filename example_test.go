@@ -8,14 +8,20 @@ import (
 	"fmt"
 	"log"
 	"net/http"
+	"os"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/gocolly/colly/v2"
+	"github.com/gocolly/colly/v2/debug"
+	"github.com/gocolly/colly/v2/storage"
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -385,4 +391,295 @@ func ExamplePlugin_Stats() {
 	fmt.Println(stats.Totals.Requests, "requests,", stats.Totals.Denied, "denied, decisions:", stats.Decisions)
 	// Output:
 	// 4 requests, 1 denied, decisions: map[no_rule:3 rule:1]
+}
+
+func ExampleOnEvent_debugger() {
+	web, err := robotstest.Open(robotstest.Sites{"shop.test": {"/robots.txt": "User-agent: *\nDisallow: /cart\n"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer web.Close()
+
+	c := colly.NewCollector(colly.Debugger(printer{}))
+	c.WithTransport(web.Transport())
+	robots, err := collyrobots.WithRobots(c)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	c.Visit("http://shop.test/cart")
+	robots.Close() // waits until all events are delivered
+	// Output:
+	// robots.started http://shop.test/robots.txt
+	// robots.robots http://shop.test/robots.txt
+	// robots.answered http://shop.test/robots.txt
+	// robots.denied http://shop.test/cart
+}
+
+// A printer is a debugger that prints the events of the plugin.
+type printer struct{}
+
+func (printer) Init() error { return nil }
+
+func (printer) Event(e *debug.Event) {
+	if strings.HasPrefix(e.Type, "robots.") {
+		fmt.Println(e.Type, e.Values["url"])
+	}
+}
+
+// This example writes every event as one line of JSON, for jq or for another program.
+func ExampleOnEvent() {
+	web, err := robotstest.Open(robotstest.Sites{"shop.test": {
+		"/robots.txt": "User-agent: *\nDisallow: /cart\n",
+		"/":           robotstest.Page("/cart"),
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer web.Close()
+
+	lines := json.NewEncoder(os.Stdout) // a file in a real spider
+	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0"))
+	c.WithTransport(web.Transport())
+	robots, err := c.WithRobots(collyrobots.OnEvent(func(e collyrobots.Event) {
+		if e.Kind == collyrobots.EventDenied { // a real spider may write all events
+			d := *e.Decision
+			e.Decision = &d
+			e.Collector = 0 // this value and the times differ in each run
+			e.Time = time.Time{}
+			d.Fetched = time.Time{}
+			d.Expires = time.Time{}
+			lines.Encode(e)
+		}
+	}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+	c.Visit("http://shop.test/")
+	robots.Close() // waits until all events are delivered
+	// Output:
+	// {"kind":"denied","time":"0001-01-01T00:00:00Z","host":"shop.test","url":"http://shop.test/cart","request":2,"decision":{"url":"http://shop.test/cart","authority":"http://shop.test","robots_url":"http://shop.test/robots.txt","allowed":false,"reason":"rule","dialect":"rfc9309","token":"ExampleBot","group":"*","rule":{"allow":false,"pattern":"/cart","line":2},"hash":"00542a9a9334ddd4650649a91186daf5","status":200}}
+}
+
+// This example uses the events to show what a crawl waits for.
+func ExamplePlugin_Listen() {
+	web, err := robotstest.Open(robotstest.Sites{"shop.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 30\n", "/": robotstest.Page()}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer web.Close()
+
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0"), colly.StdlibContext(ctx))
+	c.WithTransport(web.Transport())
+	robots, err := c.WithRobots()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	stop := robots.Listen(func(e collyrobots.Event) {
+		if e.Kind == collyrobots.EventWaiting {
+			fmt.Printf("%s waits because of %s, line %d: %v\n", e.URL, e.Source, e.Line, e.Delay)
+			cancel() // this example does not wait
+		}
+	})
+	defer stop()
+	c.Visit("http://shop.test/")
+	robots.Close()
+	// Output:
+	// http://shop.test/ waits because of crawl_delay, line 2: 30s
+}
+
+// An ordinary http.Client obeys robots.txt and waits for its turn. A page that robots.txt denies is
+// an error, also if a redirect leads to it. The sites of these examples are in memory; a real
+// program passes nil to Transport, or its own transport.
+func ExamplePlugin_Transport() {
+	web, err := robotstest.Open(robotstest.Sites{"shop.test": {
+		"/robots.txt": "User-agent: *\nDisallow: /cart\n",
+		"/tea":        "green",
+		"/basket":     robotstest.Redirect("/cart"),
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer web.Close()
+
+	robots, err := collyrobots.New(collyrobots.ProductToken("ExampleBot"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer robots.Close()
+	client := &http.Client{Transport: robots.Transport(web.Transport())}
+	for _, path := range []string{"/tea", "/cart", "/basket"} {
+		resp, err := client.Get("http://shop.test" + path)
+		var denied *collyrobots.DisallowedError
+		switch {
+		case errors.As(err, &denied):
+			fmt.Println(path, "denied by", denied.Decision.Rule)
+		case err != nil:
+			log.Fatal(err)
+		default:
+			resp.Body.Close()
+			fmt.Println(path, resp.Status)
+		}
+	}
+	fmt.Println(web.Log("shop.test").URIs())
+	// Output:
+	// /tea 200 OK
+	// /cart denied by Disallow: /cart
+	// /basket denied by Disallow: /cart
+	// [/robots.txt /tea /basket]
+}
+
+// A program that sends its requests itself acquires a Turn for each request. In this example, the
+// variable browser is in the place of such a program.
+func ExamplePlugin_Acquire() {
+	web, err := robotstest.Open(robotstest.Sites{"shop.test": {
+		"/robots.txt": "User-agent: *\nDisallow: /cart\n",
+		"/tea":        "green",
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer web.Close()
+	browser := &http.Client{Transport: web.Transport()}
+
+	robots, err := collyrobots.New(collyrobots.HTTPClient(browser)) // requests robots.txt
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer robots.Close()
+	for _, path := range []string{"/tea", "/cart"} {
+		req, err := http.NewRequest(http.MethodGet, "http://shop.test"+path, nil)
+		if err != nil {
+			log.Fatal(err)
+		}
+		req.Header.Set("User-Agent", "ExampleBot/1.0 (+https://example.com/bot)")
+		turn, err := robots.Acquire(context.Background(), req) // waits until the request may start
+		if err != nil {
+			fmt.Println(err)
+			continue
+		}
+		resp, err := browser.Do(req)
+		if err == nil {
+			turn.Answered(resp.StatusCode, resp.Header)
+			fmt.Println(path, resp.Status)
+			resp.Body.Close()
+		}
+		turn.End()
+	}
+	fmt.Println(web.Log("shop.test").URIs())
+	// Output:
+	// /tea 200 OK
+	// collyrobots: http://shop.test/cart denied: "Disallow: /cart", line 2 of http://shop.test/robots.txt, group "*" (rfc9309)
+	// [/robots.txt /tea]
+}
+
+// A onceStorage is a storage whose IsVisited tests and sets in one step. It returns false only once
+// for each page. Note that Collector.HasVisited also calls IsVisited.
+type onceStorage struct {
+	storage.Storage
+	mu sync.Mutex
+}
+
+func (s *onceStorage) IsVisited(id uint64) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	visited, err := s.Storage.IsVisited(id)
+	if visited || err != nil {
+		return visited, err
+	}
+	return false, s.Storage.Visited(id)
+}
+
+// Colly asks its storage whether a page was visited, and marks the page as visited in a second
+// call. Between these calls, another goroutine of an Async collector may ask for the same page.
+// Pages with many links are therefore sometimes fetched twice, with the plugin and without it. A
+// storage that does both in one call prevents that.
+func ExampleNewCollector_eachPageOnce() {
+	links := make([]string, 50)
+	for i := range links {
+		links[i] = fmt.Sprint("/", i)
+	}
+	site := robotstest.Site{"*": robotstest.Page(links...), "/robots.txt": "User-agent: *\nDisallow: /7\n"}
+	web, err := robotstest.Open(robotstest.Sites{"linked.test": site}) // each page links to all pages
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer web.Close()
+
+	c := collyrobots.NewCollector(colly.Async(), colly.UserAgent("ExampleBot/1.0"))
+	c.WithTransport(web.Transport())
+	if err := c.SetStorage(&onceStorage{Storage: &storage.InMemoryStorage{}}); err != nil {
+		log.Fatal(err)
+	}
+	robots, err := c.WithRobots()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer robots.Close()
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+	c.Visit("http://linked.test/0")
+	c.Wait()
+
+	asked := make(map[string]int)
+	for _, r := range web.Log("linked.test") {
+		asked[r.URI]++
+	}
+	fmt.Println(len(web.Log("linked.test")), "requests for", len(asked), "URLs")
+	// Output: 50 requests for 50 URLs
+}
+
+// A crowd is a storage whose visitors all call IsVisited before the first of them calls Visited.
+type crowd struct {
+	storage.InMemoryStorage
+	asking sync.WaitGroup
+}
+
+func (s *crowd) IsVisited(id uint64) (bool, error) {
+	visited, err := s.InMemoryStorage.IsVisited(id)
+	s.asking.Done()
+	s.asking.Wait()
+	return visited, err
+}
+
+// A slowStorage waits between the two calls of Colly, so that other goroutines call IsVisited
+// there.
+type slowStorage struct{ storage.InMemoryStorage }
+
+func (s *slowStorage) Visited(id uint64) error {
+	time.Sleep(200 * time.Millisecond)
+	return s.InMemoryStorage.Visited(id)
+}
+
+// TestStorageThatTestsAndSetsInOneStep checks that the storage of the Example prevents the second
+// fetch.
+func TestStorageThatTestsAndSetsInOneStep(t *testing.T) {
+	const visitors = 5
+	all := new(crowd)
+	all.asking.Add(visitors)
+	for name, tc := range map[string]struct {
+		storage storage.Storage
+		pages   int
+	}{
+		"Colly's own": {all, visitors},
+		"at once":     {&onceStorage{Storage: &slowStorage{}}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(1, kit.NoDenys)})
+			c := kit.Start(t, web, nil)
+			kit.Must(t, c.SetStorage(tc.storage))
+			var all sync.WaitGroup
+			for range visitors {
+				all.Go(func() { c.Visit("http://a.test/0") })
+			}
+			all.Wait()
+			if len(c.Pages) != tc.pages {
+				t.Errorf("got %d pages, want %d", len(c.Pages), tc.pages)
+			}
+		})
+	}
 }

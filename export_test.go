@@ -10,9 +10,6 @@ func (p *Plugin) SetLookup(lookup func(ctx context.Context, name string) ([]neti
 	p.limiter.groupings.lookup = lookup
 }
 
-// UnderRace reports whether the race detector is enabled.
-func UnderRace() bool { return underRace }
-
 // CountReason returns the counts of a new plugin that has made one decision with a Reason.
 func CountReason(r Reason) map[Reason]int {
 	d := newDecisions()

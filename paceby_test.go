@@ -21,6 +21,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -44,9 +45,9 @@ func onOneServer(context.Context, string) ([]netip.Addr, error) {
 // server gets a request per second.
 func TestShopsOnOneServer(t *testing.T) {
 	const n = 500
-	inBubble(t, shops(n, 1, "User-agent: *\nCrawl-delay: 1\n"), func(t *testing.T, web *robotstest.Web) {
-		c := start(t, web, async, collyrobots.MinDelay(time.Second), collyrobots.PaceBy(collyrobots.ByAddress))
-		c.robots.SetLookup(onOneServer)
+	kit.InBubble(t, shops(n, 1, "User-agent: *\nCrawl-delay: 1\n"), func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, kit.Async, collyrobots.MinDelay(time.Second), collyrobots.PaceBy(collyrobots.ByAddress))
+		c.Robots.SetLookup(onOneServer)
 		for i := range n {
 			c.Visit("https://" + shopName(i) + "/1")
 		}
@@ -77,11 +78,11 @@ func wantGap(t *testing.T, log robotstest.Log, delay time.Duration) {
 func TestFrontierOfShops(t *testing.T) {
 	const n = 300
 	sites := shops(n, 3, "User-agent: *\nCrawl-delay: 1\n")
-	sites["fast.test"] = robotstest.Pages(501, noDenys)
-	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-		store := newMemoryStore()
-		c := start(t, web, async, collyrobots.Frontier(store), collyrobots.PaceBy(collyrobots.ByAddress))
-		c.robots.SetLookup(func(ctx context.Context, name string) ([]netip.Addr, error) {
+	sites["fast.test"] = robotstest.Pages(501, kit.NoDenys)
+	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		store := kit.NewMemoryStore()
+		c := kit.Start(t, web, kit.Async, collyrobots.Frontier(store), collyrobots.PaceBy(collyrobots.ByAddress))
+		c.Robots.SetLookup(func(ctx context.Context, name string) ([]netip.Addr, error) {
 			if name == "fast.test" {
 				return []netip.Addr{netip.MustParseAddr("2001:db8::1")}, nil
 			}
@@ -104,7 +105,7 @@ func TestFrontierOfShops(t *testing.T) {
 		if goroutines := runtime.NumGoroutine(); goroutines > 1000 {
 			t.Errorf("%d goroutines", goroutines)
 		}
-		shop := c.robots.Stats().Hosts[1]
+		shop := c.Robots.Stats().Hosts[1]
 		if left := shop.TimeLeft(time.Now()); shop.SharedWith != n-1 || left < time.Duration(shop.GroupWaiting-1)*time.Second {
 			t.Errorf("%v left, %d other hosts: %+v", left, shop.SharedWith, shop)
 		}
@@ -136,15 +137,15 @@ func TestFrontierOfShops(t *testing.T) {
 // TestTimeLeftOfShops lets two pages of each of 500 shops wait. All of them need 1,000 seconds.
 func TestTimeLeftOfShops(t *testing.T) {
 	const n = 500
-	inBubble(t, shops(n, 2, noDenys), func(t *testing.T, web *robotstest.Web) {
-		c := start(t, web, async, collyrobots.MinDelay(time.Second), collyrobots.IgnoreRobotsWithPermission(), collyrobots.PaceBy(collyrobots.ByAddress))
-		c.robots.SetLookup(onOneServer)
+	kit.InBubble(t, shops(n, 2, kit.NoDenys), func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, kit.Async, collyrobots.MinDelay(time.Second), collyrobots.IgnoreRobotsWithPermission(), collyrobots.PaceBy(collyrobots.ByAddress))
+		c.Robots.SetLookup(onOneServer)
 		for i := range n {
 			c.Visit("http://" + shopName(i) + "/1")
 			c.Visit("http://" + shopName(i) + "/2")
 		}
 		synctest.Wait()
-		for _, host := range c.robots.Stats().Hosts {
+		for _, host := range c.Robots.Stats().Hosts {
 			left := host.TimeLeft(time.Now())
 			if left != (2*n-1)*time.Second && left != 0 || left == 0 && host.Waiting > 0 || host.Group != "192.0.2.7" || host.SharedWith != n-1 {
 				t.Errorf("%v left: %+v", left, host)
@@ -152,7 +153,7 @@ func TestTimeLeftOfShops(t *testing.T) {
 		}
 		c.Wait()
 		wantGap(t, web.Log(""), time.Second)
-		stats := c.robots.Stats()
+		stats := c.Robots.Stats()
 		if stats.Totals.Requests != 2*n || stats.GapOverDelay != 1 {
 			t.Errorf("%d requests, smallest gap %v of the delay", stats.Totals.Requests, stats.GapOverDelay)
 		}
@@ -208,13 +209,13 @@ func attackGroup(t *testing.T, random *rand.Rand, name string, options []collyro
 		}
 		sites[shopName(i)] = site
 	}
-	inBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
 		if name == "shared" {
-			options = append(options, collyrobots.SharedPace(shared(t)))
+			options = append(options, collyrobots.SharedPace(kit.Shared(t)))
 		}
-		c := start(t, web, async, append(options, collyrobots.MinDelay(least), collyrobots.PaceBy(collyrobots.ByAddress), collyrobots.Logger(slog.New(slog.DiscardHandler)))...)
-		c.impolite = true // it follows redirects of robots.txt to other sites, whose answers differ
-		c.robots.SetLookup(onOneServer)
+		c := kit.Start(t, web, kit.Async, append(options, collyrobots.MinDelay(least), collyrobots.PaceBy(collyrobots.ByAddress), collyrobots.Logger(slog.New(slog.DiscardHandler)))...)
+		c.Impolite = true // it follows redirects of robots.txt to other sites, whose answers differ
+		c.Robots.SetLookup(onOneServer)
 		c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
 		for i := range n {
 			c.Visit("http://" + shopName(i) + "/0")
@@ -222,7 +223,7 @@ func attackGroup(t *testing.T, random *rand.Rand, name string, options []collyro
 		c.Wait()
 		log := web.Log("")
 		wantGap(t, log, least)
-		stats := c.robots.Stats()
+		stats := c.Robots.Stats()
 		if len(log) < 2*n || stats.Totals.Requests != len(log) || stats.Totals.Waiting != 0 {
 			t.Errorf("%d requests, %d counted, %d waiting", len(log), stats.Totals.Requests, stats.Totals.Waiting)
 		}
@@ -278,13 +279,13 @@ func TestGroupsByName(t *testing.T) {
 		{"alone.own.test", "", ""}, // excluded by ForHosts
 	} {
 		for grouping, want := range map[collyrobots.Grouping]string{collyrobots.ByAddress: test.address, collyrobots.ByDomain: test.domain, collyrobots.ByHost: ""} {
-			inBubble(t, robotstest.Sites{test.host: robotstest.Pages(1, noDenys)}, func(t *testing.T, web *robotstest.Web) {
-				c := start(t, web, nil, collyrobots.PaceBy(grouping), collyrobots.ForHosts("*.own.test", collyrobots.PaceBy(collyrobots.ByHost)))
-				c.robots.SetLookup(lookup)
+			kit.InBubble(t, robotstest.Sites{test.host: robotstest.Pages(1, kit.NoDenys)}, func(t *testing.T, web *robotstest.Web) {
+				c := kit.Start(t, web, nil, collyrobots.PaceBy(grouping), collyrobots.ForHosts("*.own.test", collyrobots.PaceBy(collyrobots.ByHost)))
+				c.Robots.SetLookup(lookup)
 				if err := c.Visit("http://" + test.host + "/0"); err != nil {
 					t.Errorf("%s: %v", test.host, err)
 				}
-				if got := c.robots.Stats().Hosts[0].Group; got != want {
+				if got := c.Robots.Stats().Hosts[0].Group; got != want {
 					t.Errorf("%s by %v: group %q, want %q", test.host, grouping, got, want)
 				}
 			})
@@ -295,17 +296,17 @@ func TestGroupsByName(t *testing.T) {
 // TestGroupsBehindAProxy checks that names are not looked up if the transport has a proxy, and that
 // each host has its own pace.
 func TestGroupsBehindAProxy(t *testing.T) {
-	inBubble(t, shops(3, 1, noDenys), func(t *testing.T, web *robotstest.Web) {
-		c := start(t, web, async, collyrobots.MinDelay(time.Second), collyrobots.PaceBy(collyrobots.ByAddress))
-		c.robots.SetLookup(func(_ context.Context, name string) ([]netip.Addr, error) {
+	kit.InBubble(t, shops(3, 1, kit.NoDenys), func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, kit.Async, collyrobots.MinDelay(time.Second), collyrobots.PaceBy(collyrobots.ByAddress))
+		c.Robots.SetLookup(func(_ context.Context, name string) ([]netip.Addr, error) {
 			t.Errorf("%s was looked up", name)
 			return onOneServer(t.Context(), name)
 		})
-		c.transport.Proxy = func(*http.Request) (*url.URL, error) { return url.Parse("http://" + shopName(2)) }
+		c.Transport.Proxy = func(*http.Request) (*url.URL, error) { return url.Parse("http://" + shopName(2)) }
 		c.Visit("http://" + shopName(0) + "/1")
 		c.Visit("http://" + shopName(1) + "/1")
 		c.Wait()
-		for _, host := range c.robots.Stats().Hosts {
+		for _, host := range c.Robots.Stats().Hosts {
 			if host.Group != "" {
 				t.Errorf("%+v", host)
 			}
@@ -329,11 +330,11 @@ func TestGroupsByConnection(t *testing.T) {
 		"another": onOneServer,
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, shops(3, 2, noDenys), func(t *testing.T, web *robotstest.Web) {
-				c := start(t, web, async, collyrobots.MinDelay(time.Second), collyrobots.AllowPrivateNetworks(), collyrobots.PaceBy(collyrobots.ByAddress))
-				c.robots.SetLookup(lookup)
-				dial := c.transport.DialContext
-				c.transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			kit.InBubble(t, shops(3, 2, kit.NoDenys), func(t *testing.T, web *robotstest.Web) {
+				c := kit.Start(t, web, kit.Async, collyrobots.MinDelay(time.Second), collyrobots.AllowPrivateNetworks(), collyrobots.PaceBy(collyrobots.ByAddress))
+				c.Robots.SetLookup(lookup)
+				dial := c.Transport.DialContext
+				c.Transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 					conn, err := dial(ctx, network, address)
 					return located{conn, &net.TCPAddr{IP: net.IPv4(198, 51, 100, 1), Port: 80}}, err
 				}
@@ -345,7 +346,7 @@ func TestGroupsByConnection(t *testing.T) {
 				if name == "failed" { // otherwise the hosts change their group one by one
 					wantGap(t, web.Log("")[3:], time.Second) // three robots.txt files come first
 				}
-				for _, host := range c.robots.Stats().Hosts {
+				for _, host := range c.Robots.Stats().Hosts {
 					if host.Group != "198.51.100.1" || host.SharedWith != 2 {
 						t.Errorf("%+v", host)
 					}
@@ -357,16 +358,16 @@ func TestGroupsByConnection(t *testing.T) {
 
 // TestCloseDuringLookup checks that Close ends a lookup.
 func TestCloseDuringLookup(t *testing.T) {
-	inBubble(t, shops(1, 1, noDenys), func(t *testing.T, web *robotstest.Web) {
-		c := start(t, web, async, collyrobots.PaceBy(collyrobots.ByAddress))
-		c.robots.SetLookup(func(ctx context.Context, _ string) ([]netip.Addr, error) {
+	kit.InBubble(t, shops(1, 1, kit.NoDenys), func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, kit.Async, collyrobots.PaceBy(collyrobots.ByAddress))
+		c.Robots.SetLookup(func(ctx context.Context, _ string) ([]netip.Addr, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		})
 		began := time.Now()
 		c.Visit("http://" + shopName(0) + "/1")
 		time.Sleep(time.Second)
-		c.robots.Close()
+		c.Robots.Close()
 		c.Wait()
 		if took := time.Since(began); took != time.Second || len(web.Log("")) != 0 {
 			t.Errorf("took %v, %d requests", took, len(web.Log("")))
@@ -376,15 +377,15 @@ func TestCloseDuringLookup(t *testing.T) {
 
 // TestSlowLookup checks that a lookup ends after five seconds, and the host is paced alone.
 func TestSlowLookup(t *testing.T) {
-	inBubble(t, shops(1, 1, noDenys), func(t *testing.T, web *robotstest.Web) {
-		c := start(t, web, async, collyrobots.PaceBy(collyrobots.ByAddress))
-		c.robots.SetLookup(func(ctx context.Context, _ string) ([]netip.Addr, error) {
+	kit.InBubble(t, shops(1, 1, kit.NoDenys), func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, kit.Async, collyrobots.PaceBy(collyrobots.ByAddress))
+		c.Robots.SetLookup(func(ctx context.Context, _ string) ([]netip.Addr, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		})
 		c.Visit("http://" + shopName(0) + "/1")
 		c.Wait()
-		wantSchedule(t, web, shopName(0), "5s /robots.txt, 5s /1")
+		kit.WantSchedule(t, web, shopName(0), "5s /robots.txt, 5s /1")
 	})
 }
 

@@ -7,13 +7,14 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
 // TestDisallowedPageIsNotRequested checks that no disallowed page is requested, whether a link or
 // a redirect leads to it.
 func TestDisallowedPageIsNotRequested(t *testing.T) {
-	for name, options := range map[string][]colly.CollectorOption{"sync": nil, "async": async} {
+	for name, options := range map[string][]colly.CollectorOption{"sync": nil, "async": kit.Async} {
 		t.Run(name, func(t *testing.T) {
 			web := robotstest.New(t, robotstest.Sites{
 				"a.test": {
@@ -25,20 +26,20 @@ func TestDisallowedPageIsNotRequested(t *testing.T) {
 				},
 				"b.test": {"/robots.txt": "User-agent: examplebot\nDisallow: /closed", "/": robotstest.Page(), "/closed": robotstest.Page()},
 			})
-			c := start(t, web, options).follow()
+			c := kit.Start(t, web, options).Follow()
 			c.Visit("http://a.test/")
 			c.Wait()
-			wantSortedURIs(t, web, "a.test", "/ /away /private/open /redirect /robots.txt")
-			wantSortedURIs(t, web, "b.test", "/ /robots.txt")
-			wantDenied(t, c, "http://a.test/private/1", collyrobots.ReasonRule, 2)
-			wantDenied(t, c, "http://a.test/redirect", collyrobots.ReasonRule, 2) // Colly knows the request by its first URL
-			wantDenied(t, c, "http://a.test/away", collyrobots.ReasonRule, 2)
-			if len(c.denied) != 3 {
-				t.Errorf("OnDenied got %v, want 3 denials", c.denied)
+			kit.WantSortedURIs(t, web, "a.test", "/ /away /private/open /redirect /robots.txt")
+			kit.WantSortedURIs(t, web, "b.test", "/ /robots.txt")
+			kit.WantDenied(t, c, "http://a.test/private/1", collyrobots.ReasonRule, 2)
+			kit.WantDenied(t, c, "http://a.test/redirect", collyrobots.ReasonRule, 2) // Colly knows the request by its first URL
+			kit.WantDenied(t, c, "http://a.test/away", collyrobots.ReasonRule, 2)
+			if len(c.Denied) != 3 {
+				t.Errorf("OnDenied got %v, want 3 denials", c.Denied)
 			}
 			for _, u := range []string{"http://a.test/redirect", "http://a.test/away"} {
-				if !errors.Is(c.errs[u], colly.ErrRobotsTxtBlocked) {
-					t.Errorf("%s: OnError got %v, want ErrRobotsTxtBlocked", u, c.errs[u])
+				if !errors.Is(c.Errs[u], colly.ErrRobotsTxtBlocked) {
+					t.Errorf("%s: OnError got %v, want ErrRobotsTxtBlocked", u, c.Errs[u])
 				}
 			}
 		})
@@ -51,7 +52,7 @@ func TestVisitReturnsDenialOfRedirect(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": {
 		"/robots.txt": "User-agent: *\nDisallow: /x", "/": robotstest.Redirect("/x"), "/x": robotstest.Page(),
 	}})
-	c := start(t, web, nil)
+	c := kit.Start(t, web, nil)
 	if err := c.Visit("http://a.test/"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
 		t.Errorf("Visit returned %v, want ErrRobotsTxtBlocked", err)
 	}
@@ -60,20 +61,20 @@ func TestVisitReturnsDenialOfRedirect(t *testing.T) {
 // TestNothingIsSentAfterClose checks that requests and calls after Close fail with ErrClosed, and
 // that Close may be called twice.
 func TestNothingIsSentAfterClose(t *testing.T) {
-	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(1, noDenys)})
-	c := start(t, web, nil)
+	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(1, kit.NoDenys)})
+	c := kit.Start(t, web, nil)
 	c.Visit("http://a.test/")
 	for range 2 {
-		if err := c.robots.Close(); err != nil {
+		if err := c.Robots.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	c.Visit("http://a.test/0")
-	if _, err := c.robots.Check(t.Context(), "http://a.test/"); !errors.Is(err, collyrobots.ErrClosed) {
+	if _, err := c.Robots.Check(t.Context(), "http://a.test/"); !errors.Is(err, collyrobots.ErrClosed) {
 		t.Errorf("Check returned %v, want ErrClosed", err)
 	}
-	if !errors.Is(c.denied["http://a.test/0"], collyrobots.ErrClosed) || urisOf(web.Log("a.test")) != "/robots.txt /" {
-		t.Errorf("OnDenied got %v, requests to a.test: %s; want ErrClosed and no request after Close", c.denied, urisOf(web.Log("a.test")))
+	if !errors.Is(c.Denied["http://a.test/0"], collyrobots.ErrClosed) || kit.URIsOf(web.Log("a.test")) != "/robots.txt /" {
+		t.Errorf("OnDenied got %v, requests to a.test: %s; want ErrClosed and no request after Close", c.Denied, kit.URIsOf(web.Log("a.test")))
 	}
 }
 
@@ -82,8 +83,8 @@ func TestNothingIsSentAfterClose(t *testing.T) {
 func TestBuiltInCheckIsTurnedOff(t *testing.T) {
 	t.Setenv("COLLY_IGNORE_ROBOTSTXT", "no")
 	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(1, "Disallow: /\nUser-agent: *\nDisallow: /x")}) // temoto rejects this file
-	c := start(t, web, nil)
-	if err := c.Visit("http://a.test/"); err != nil || urisOf(web.Log("a.test")) != "/robots.txt /" {
-		t.Errorf("got %v, requests to a.test: %s; want both requests", err, urisOf(web.Log("a.test")))
+	c := kit.Start(t, web, nil)
+	if err := c.Visit("http://a.test/"); err != nil || kit.URIsOf(web.Log("a.test")) != "/robots.txt /" {
+		t.Errorf("got %v, requests to a.test: %s; want both requests", err, kit.URIsOf(web.Log("a.test")))
 	}
 }

@@ -1,0 +1,431 @@
+package clients
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptrace"
+	"net/textproto"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// TestResponsesWithoutBody checks that a response without a body does not hold its host if the
+// program does not close it.
+func TestResponsesWithoutBody(t *testing.T) {
+	status := func(code int) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+	}
+	for _, scheme := range []string{"http", "https"} {
+		for name, test := range map[string]struct {
+			method string
+			answer any
+		}{
+			"HEAD":      {http.MethodHead, robotstest.Page()},
+			"204":       {http.MethodGet, status(http.StatusNoContent)},
+			"304":       {http.MethodGet, status(http.StatusNotModified)},
+			"empty 200": {http.MethodGet, status(http.StatusOK)},
+		} {
+			if scheme == "https" && name == "empty 200" {
+				continue // HTTP/2 has a body of a type of its own
+			}
+			t.Run(scheme+"/"+name, func(t *testing.T) {
+				sites := robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 1\n", "*": test.answer}}
+				kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+					next := web.Transport()
+					next.ForceAttemptHTTP2 = scheme == "https"
+					defer next.CloseIdleConnections()
+					p, client := kit.NewRobots(t, web, collyrobots.MaxInFlight(1))
+					client.Transport = p.Transport(next)
+					for i := range 3 {
+						req, err := http.NewRequest(test.method, fmt.Sprint(scheme, "://a.test/", i), nil)
+						kit.Must(t, err)
+						_, err = client.Do(req)
+						kit.Must(t, err)
+					}
+					kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 1s /0, 2s /1, 3s /2")
+				})
+			})
+		}
+	}
+}
+
+// upgrade answers with status 101 and then repeats each line in upper case.
+func upgrade(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Connection", "Upgrade")
+	w.Header().Set("Upgrade", "shout")
+	w.WriteHeader(http.StatusSwitchingProtocols)
+	conn, lines, err := w.(http.Hijacker).Hijack()
+	if err != nil {
+		panic(err)
+	}
+	defer conn.Close()
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			return
+		}
+		io.WriteString(conn, strings.ToUpper(line))
+	}
+}
+
+// TestUpgradedConnection checks that the connection of a response with status 101 works in both
+// directions, as a websocket client uses it, and that it does not hold its host.
+func TestUpgradedConnection(t *testing.T) {
+	sites := robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 5\n", "/socket": upgrade, "*": 200}}
+	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		_, client := kit.NewRobots(t, web, collyrobots.MaxInFlight(1))
+		req := kit.NewRequest(t, "http://a.test/socket")
+		req.Header.Set("Connection", "Upgrade")
+		req.Header.Set("Upgrade", "shout")
+		resp, err := client.Do(req)
+		kit.Must(t, err)
+		conn, ok := resp.Body.(io.ReadWriteCloser)
+		if !ok || resp.StatusCode != http.StatusSwitchingProtocols {
+			t.Fatalf("got status %d and a body of type %T", resp.StatusCode, resp.Body)
+		}
+		answers := bufio.NewReader(conn)
+		for i := range 3 {
+			_, err := fmt.Fprintf(conn, "line %d\n", i)
+			kit.Must(t, err)
+			answer, err := answers.ReadString('\n')
+			if want := fmt.Sprintf("LINE %d\n", i); answer != want || err != nil {
+				t.Errorf("got %q, %v; want %q", answer, err, want)
+			}
+			_, err = kit.Get(client, fmt.Sprint("http://a.test/", i))
+			kit.Must(t, err)
+		}
+		kit.Must(t, conn.Close())
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 5s /socket, 10s /0, 15s /1, 20s /2")
+	})
+}
+
+// TestTrailersOfClient checks that the trailers of a response are there after its body was read.
+func TestTrailersOfClient(t *testing.T) {
+	answer := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Trailer", "Sum")
+		io.WriteString(w, "text")
+		w.Header().Set("Sum", "42")
+	}
+	for _, scheme := range []string{"http", "https"} {
+		kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": 404, "/": answer}}, func(t *testing.T, web *robotstest.Web) {
+			_, client := kit.NewRobots(t, web)
+			resp, err := client.Get(scheme + "://a.test/")
+			kit.Must(t, err)
+			defer resp.Body.Close()
+			_, err = io.ReadAll(resp.Body)
+			if got := resp.Trailer.Get("Sum"); got != "42" || err != nil {
+				t.Errorf("%s: got trailer %q, %v", scheme, got, err)
+			}
+		})
+	}
+}
+
+// TestInformationalResponsesOfClient checks that a client sees responses with status 103, and that
+// its own trace is called.
+func TestInformationalResponsesOfClient(t *testing.T) {
+	answer := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Link", "</style.css>; rel=preload")
+		w.WriteHeader(http.StatusEarlyHints)
+		io.WriteString(w, "text")
+	}
+	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": 404, "/": answer}}, func(t *testing.T, web *robotstest.Web) {
+		_, client := kit.NewRobots(t, web)
+		var got []string
+		trace := &httptrace.ClientTrace{
+			Got1xxResponse: func(code int, header textproto.MIMEHeader) error {
+				got = append(got, fmt.Sprint(code, " ", header.Get("Link")))
+				return nil
+			},
+			GotConn: func(httptrace.GotConnInfo) { got = append(got, "conn") },
+		}
+		req := kit.NewRequest(t, "http://a.test/")
+		resp, err := client.Do(req.WithContext(httptrace.WithClientTrace(t.Context(), trace)))
+		kit.Must(t, err)
+		resp.Body.Close()
+		if want := "conn, 103 </style.css>; rel=preload"; strings.Join(got, ", ") != want && strings.Join(got, ", ") != "conn, "+want {
+			t.Errorf("the trace got %q, want %q", got, want)
+		}
+	})
+}
+
+// TestExpectContinueOfClient checks that the body of a request is sent after status 100.
+func TestExpectContinueOfClient(t *testing.T) {
+	answer := func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(time.Second)
+		io.Copy(w, r.Body) // the first Read sends status 100
+	}
+	sites := robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 5\nDisallow: /closed\n", "/": answer}}
+	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		p, client := kit.NewRobots(t, web)
+		next := web.Transport()
+		next.ExpectContinueTimeout = time.Minute
+		client.Transport = p.Transport(next)
+		for _, path := range []string{"/", "/closed"} {
+			b := &body{Reader: strings.NewReader("hello")}
+			req, err := http.NewRequest(http.MethodPost, "http://a.test"+path, b)
+			kit.Must(t, err)
+			req.Header.Set("Expect", "100-continue")
+			resp, err := client.Do(req)
+			if path == "/closed" {
+				if err == nil || b.closed.Load() == 0 {
+					t.Errorf("got error %v; the body was closed %d times", err, b.closed.Load())
+				}
+				continue
+			}
+			kit.Must(t, err)
+			text, err := io.ReadAll(resp.Body)
+			if string(text) != "hello" || err != nil {
+				t.Errorf("got %q, %v", text, err)
+			}
+		}
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 5s /")
+	})
+}
+
+// TestConnectProxyOfClient checks that the requests of a client, and those for robots.txt, use the
+// proxy of its transport.
+func TestConnectProxyOfClient(t *testing.T) {
+	for _, scheme := range []string{"http", "https"} {
+		sites := robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nCrawl-delay: 5\nDisallow: /2\n"), "proxy.test:3128": nil}
+		kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+			p, client := kit.NewRobots(t, web)
+			next := web.Transport()
+			next.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.test:3128"})
+			client.Transport = p.Transport(next)
+			for i := range 4 {
+				_, err := kit.Get(client, fmt.Sprint(scheme, "://a.test/", i))
+				if (err != nil) != (i == 2) {
+					t.Errorf("%s /%d: got error %v", scheme, i, err)
+				}
+			}
+			kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 5s /0, 10s /1, 15s /3")
+			for _, r := range web.Log("a.test") {
+				if r.Proxy != "proxy.test:3128" {
+					t.Errorf("%s came through proxy %q", r.URI, r.Proxy)
+				}
+			}
+		})
+	}
+}
+
+// TestCookieJarOfClient checks that a client sends the cookies of its jar, and none with the
+// request for robots.txt.
+func TestCookieJarOfClient(t *testing.T) {
+	answer := func(w http.ResponseWriter, r *http.Request) {
+		http.SetCookie(w, &http.Cookie{Name: "session", Value: "1"})
+		if r.URL.Path == "/moved" {
+			http.Redirect(w, r, "/target", http.StatusSeeOther)
+		}
+	}
+	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": 404, "*": answer}}, func(t *testing.T, web *robotstest.Web) {
+		_, client := kit.NewRobots(t, web)
+		jar, err := cookiejar.New(nil)
+		kit.Must(t, err)
+		client.Jar = jar
+		resp, err := client.Post("http://a.test/moved", "text/plain", strings.NewReader("x"))
+		kit.Must(t, err)
+		resp.Body.Close()
+		_, err = kit.Get(client, "https://a.test/")
+		kit.Must(t, err)
+		var got []string
+		for _, r := range web.Log("a.test") {
+			got = append(got, fmt.Sprintf("%s %s %q", r.Method, r.URI, r.Header.Get("Cookie")))
+		}
+		want := `GET /robots.txt "", POST /moved "", GET /target "session=1", GET /robots.txt "", GET / "session=1"`
+		if strings.Join(got, ", ") != want {
+			t.Errorf("got %s, want %s", strings.Join(got, ", "), want)
+		}
+	})
+}
+
+// TestBodyReadByAnotherGoroutine checks that the crawl of other hosts continues while a goroutine
+// reads a slow body, and that the host of this body has the next request after that.
+func TestBodyReadByAnotherGoroutine(t *testing.T) {
+	slow := func(w http.ResponseWriter, _ *http.Request) {
+		for range 20 {
+			io.WriteString(w, "part\n")
+			w.(http.Flusher).Flush()
+			time.Sleep(time.Second)
+		}
+	}
+	sites := robotstest.Sites{
+		"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 2\n", "/slow": slow, "*": 200},
+		"b.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 2\n"),
+	}
+	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		_, client := kit.NewRobots(t, web)
+		resp, err := client.Get("http://a.test/slow")
+		kit.Must(t, err)
+		read := make(chan int64)
+		go func() {
+			n, err := io.Copy(io.Discard, resp.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			resp.Body.Close()
+			read <- n
+		}()
+		for i := range 3 {
+			_, err := kit.Get(client, fmt.Sprint("http://b.test/", i))
+			kit.Must(t, err)
+		}
+		_, err = kit.Get(client, "http://a.test/next")
+		kit.Must(t, err)
+		if n := <-read; n != 100 {
+			t.Errorf("read %d bytes, want 100", n)
+		}
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 2s /slow, 22s /next")
+		kit.WantSchedule(t, web, "b.test", "2s /robots.txt, 4s /0, 6s /1, 8s /2")
+	})
+}
+
+// TestNestedRequests has a recursive crawler that closes each body when it returns. If it reads
+// each body to the end, no request waits for another body. If it does not, the place of the body
+// expires.
+func TestNestedRequests(t *testing.T) {
+	for name, test := range map[string]struct {
+		read func(io.Reader)
+		want string
+	}{
+		"read to the end":  {func(r io.Reader) { io.ReadAll(r) }, "0s /robots.txt, 1s /0, 2s /1, 3s /2"},
+		"read in part":     {func(r io.Reader) { r.Read(make([]byte, 1)) }, "0s /robots.txt, 1s /0, 1m1s /1, 2m1s /2"},
+		"not read at all ": {func(io.Reader) {}, "0s /robots.txt, 1s /0, 1m1s /1, 2m1s /2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 1\n")}, func(t *testing.T, web *robotstest.Web) {
+				_, client := kit.NewRobots(t, web)
+				var visit func(i int)
+				visit = func(i int) {
+					resp, err := client.Get(fmt.Sprint("http://a.test/", i))
+					kit.Must(t, err)
+					defer resp.Body.Close()
+					test.read(resp.Body)
+					if i < 2 {
+						visit(i + 1)
+					}
+				}
+				visit(0)
+				kit.WantSchedule(t, web, "a.test", test.want)
+			})
+		})
+	}
+}
+
+// TestHeaderChangedAfterRoundTrip changes the header of a request after RoundTrip has returned,
+// while another request waits for the robots.txt that the first request has caused to be read.
+func TestHeaderChangedAfterRoundTrip(t *testing.T) {
+	robots := func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(5 * time.Second)
+		w.WriteHeader(http.StatusForbidden)
+	}
+	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": robots, "*": 200}}, func(t *testing.T, web *robotstest.Web) {
+		_, client := kit.NewRobots(t, web)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		req := kit.NewRequest(t, "http://a.test/1").WithContext(ctx)
+		go kit.Get(client, "http://a.test/2")
+		synctest.Wait()
+		_, err := client.Do(req)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got error %v", err)
+		}
+		for i := range 100 {
+			req.Header.Set(fmt.Sprint("X-", i), "value")
+			time.Sleep(100 * time.Millisecond)
+		}
+	})
+	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": robots, "*": 200}}, func(t *testing.T, web *robotstest.Web) {
+		_, client := kit.NewRobots(t, web)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		req := kit.NewRequest(t, "http://a.test/1").WithContext(ctx)
+		time.AfterFunc(500*time.Millisecond, func() { kit.Get(client, "http://a.test/2") })
+		_, err := client.Do(req)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got error %v", err)
+		}
+		for i := range 100 {
+			req.Header.Set(fmt.Sprint("X-", i), "value")
+			time.Sleep(100 * time.Millisecond)
+		}
+	})
+}
+
+// TestClientWithoutUserAgent checks that a request without a User-Agent header obeys the group for
+// the name that net/http sends.
+func TestClientWithoutUserAgent(t *testing.T) {
+	robots := "User-agent: Go-http-client\nDisallow: /1\n\nUser-agent: *\nDisallow: /2\n"
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(4, robots)}, func(t *testing.T, web *robotstest.Web) {
+		p, err := collyrobots.New(kit.Quiet())
+		kit.Must(t, err)
+		defer p.Close()
+		client := &http.Client{Transport: p.Transport(web.Transport())}
+		for i := range 3 {
+			resp, err := client.Get(fmt.Sprint("http://a.test/", i))
+			if (err != nil) != (i == 1) {
+				t.Errorf("/%d: got error %v", i, err)
+			}
+			if err == nil {
+				resp.Body.Close()
+			}
+		}
+		req := kit.NewRequest(t, "http://a.test/2")
+		req.Header["User-Agent"] = nil // net/http sends none
+		_, err = client.Do(req)
+		if err == nil {
+			t.Error("/2 without a User-Agent header was not denied")
+		}
+	})
+}
+
+// TestTurnsUnderMaxInFlight checks that turns that are never ended expire under MaxInFlight as
+// well.
+func TestTurnsUnderMaxInFlight(t *testing.T) {
+	for _, opts := range [][]collyrobots.Option{
+		{collyrobots.MaxInFlight(1)}, {collyrobots.MaxInFlight(1), collyrobots.MinDelay(5 * time.Second)}, {collyrobots.DelayFromEnd(), collyrobots.MinDelay(5 * time.Second)},
+	} {
+		kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "")}, func(t *testing.T, web *robotstest.Web) {
+			p := kit.NewTurns(t, web, opts...)
+			began := time.Now()
+			for range 3 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				_, err := p.Acquire(ctx, kit.NewRequest(t, "http://a.test/1"))
+				cancel()
+				kit.Must(t, err)
+			}
+			if took := time.Since(began); took > time.Hour {
+				t.Errorf("three turns took %v", took)
+			}
+		})
+	}
+}
+
+// TestTurnUnderLease checks that a turn that is never ended does not keep its lease.
+func TestTurnUnderLease(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 2\n")}, func(t *testing.T, web *robotstest.Web) {
+		pacer := kit.Shared(t)
+		one := kit.NewTurns(t, web, collyrobots.SharedPace(pacer))
+		two := kit.NewTurns(t, web, collyrobots.SharedPace(pacer))
+		began := time.Now()
+		for _, p := range []*collyrobots.Plugin{one, two, one} {
+			turn, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/1"))
+			kit.Must(t, err)
+			defer turn.End()
+		}
+		if took := time.Since(began); took > 10*time.Minute {
+			t.Errorf("three turns took %v", took)
+		}
+	})
+}

@@ -1,0 +1,320 @@
+package clients
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// Acquire waits for the turn of each request, and denies what robots.txt disallows.
+func TestAcquire(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nDisallow: /3\nCrawl-delay: 2\n")}, func(t *testing.T, web *robotstest.Web) {
+		p := kit.NewTurns(t, web)
+		began := time.Now()
+		var got []string
+		for i := range 5 {
+			url := fmt.Sprintf("http://a.test/%d", i)
+			turn, err := p.Acquire(t.Context(), kit.NewRequest(t, url))
+			if denied := errors.Is(err, colly.ErrRobotsTxtBlocked); denied != (i == 3) || denied && !strings.Contains(err.Error(), url) {
+				t.Errorf("%s: got error %v", url, err)
+			}
+			got = append(got, fmt.Sprint(time.Since(began)))
+			turn.Answered(http.StatusOK, nil)
+			turn.End()
+		}
+		if want := "2s 4s 6s 6s 8s"; strings.Join(got, " ") != want {
+			t.Errorf("got turns at %v, want %s", got, want)
+		}
+		s := p.Stats().Totals
+		if s.Requests != 5 || s.Pages != 4 || s.Denied != 1 {
+			t.Errorf("got %+v, want 5 requests, 4 pages, 1 denied", s)
+		}
+	})
+}
+
+// A host has one turn at a time. A Turn that is never ended expires.
+func TestATurnThatIsNeverEndedExpires(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 2\n")}, func(t *testing.T, web *robotstest.Web) {
+		p := kit.NewTurns(t, web)
+		_, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/1"))
+		kit.Must(t, err)
+		began := time.Now()
+		turn, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/2"))
+		kit.Must(t, err)
+		if took := time.Since(began); took <= 2*time.Second || took > time.Hour {
+			t.Errorf("the second turn came after %v", took)
+		}
+		turn.End()
+	})
+}
+
+// The next turn begins when the last one has ended, but not before the delay has passed.
+func TestEndGivesThePlaceBack(t *testing.T) {
+	for _, held := range []time.Duration{0, time.Second, 2 * time.Second, 5 * time.Second} {
+		t.Run(held.String(), func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 2\n")}, func(t *testing.T, web *robotstest.Web) {
+				p := kit.NewTurns(t, web)
+				first, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/1"))
+				kit.Must(t, err)
+				began := time.Now()
+				time.AfterFunc(held, func() {
+					first.End()
+					first.End()
+					first.Answered(http.StatusTooManyRequests, nil) // has no effect after End
+				})
+				second, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/2"))
+				kit.Must(t, err)
+				if took, want := time.Since(began), max(held, 2*time.Second); took != want {
+					t.Errorf("the second turn came after %v, want %v", took, want)
+				}
+				second.End()
+			})
+		})
+	}
+}
+
+// Answered slows the host down on 429 and 503, and keeps a Retry-After.
+func TestAnsweredSlowsDown(t *testing.T) {
+	for name, test := range map[string]struct {
+		status int
+		header http.Header
+		want   time.Duration
+	}{
+		"200":                  {status: 200},
+		"redirect":             {status: 302},
+		"429":                  {status: 429, want: time.Second},
+		"429 with Retry-After": {status: 429, header: http.Header{"Retry-After": {"30"}}, want: 30 * time.Second},
+		"503 with Retry-After": {status: 503, header: http.Header{"Retry-After": {"30"}}, want: 30 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "")}, func(t *testing.T, web *robotstest.Web) {
+				p := kit.NewTurns(t, web)
+				turn, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/1"))
+				kit.Must(t, err)
+				began := time.Now()
+				turn.Answered(test.status, test.header)
+				turn.End()
+				next, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/2"))
+				kit.Must(t, err)
+				next.End()
+				if took := time.Since(began); took != test.want {
+					t.Errorf("the next turn came after %v, want %v", took, test.want)
+				}
+			})
+		})
+	}
+}
+
+// TestFailed checks what follows from the error of a Turn: whether the request counts, also for
+// MaxPages and AdaptiveDelay, whether it is a refusal, and when the next one may start.
+func TestFailed(t *testing.T) {
+	for name, test := range map[string]struct {
+		err     error
+		unsent  bool
+		refused bool
+		after   time.Duration // from the start of the request to Failed
+	}{
+		"nil":                   {},
+		"reset":                 {err: &net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}, refused: true},
+		"reset, wrapped":        {err: fmt.Errorf("net::ERR_CONNECTION_RESET: %w", syscall.ECONNRESET), refused: true, after: 9 * time.Second},
+		"reset, late":           {err: syscall.ECONNRESET, after: 11 * time.Second},
+		"reset while dialing":   {err: &net.OpError{Op: "dial", Err: syscall.ECONNRESET}, unsent: true},
+		"connection refused":    {err: syscall.ECONNREFUSED, unsent: true},
+		"connection refused 2":  {err: &url.Error{Op: "Get", Err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}, unsent: true},
+		"no such host":          {err: &net.DNSError{IsNotFound: true}, unsent: true},
+		"timeout":               {err: context.DeadlineExceeded, after: 5 * time.Second},
+		"timeout while dialing": {err: &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}, unsent: true, after: 5 * time.Second},
+		"canceled":              {err: context.Canceled, after: time.Second},
+		"not sent":              {err: fmt.Errorf("the tab was closed: %w", collyrobots.ErrNotSent), unsent: true},
+		"another":               {err: errors.New("net::ERR_HTTP2_PROTOCOL_ERROR")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 2\n")}, func(t *testing.T, web *robotstest.Web) {
+				var events []collyrobots.Event
+				p := kit.NewTurns(t, web, collyrobots.MaxPages(1), collyrobots.StopRefused(9), collyrobots.AdaptiveDelay(0.5))
+				p.Listen(func(e collyrobots.Event) {
+					if e.RequestKind == collyrobots.RequestPage {
+						events = append(events, e)
+					}
+				})
+				turn, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/1"))
+				kit.Must(t, err)
+				before := kit.HostStats(t, p, "a.test")
+				time.Sleep(test.after)
+				turn.Failed(test.err)
+				turn.Failed(syscall.ECONNRESET) // has no effect
+				turn.End()
+				s := kit.HostStats(t, p, "a.test")
+				if want := map[bool]int{false: 2, true: 1}[test.unsent]; s.Requests != want || s.Pages != 0 {
+					t.Errorf("got %d requests and %d pages, want %d and 0", s.Requests, s.Pages, want)
+				}
+				if refused := s.Refusals == 1; refused != test.refused || s.Refusals > 1 {
+					t.Errorf("got %d refusals", s.Refusals)
+				}
+				if slower := s.ResponseTime > before.ResponseTime; slower != (!test.unsent && test.after > 0) {
+					t.Errorf("the response time was %v, and is %v", before.ResponseTime, s.ResponseTime)
+				}
+				if canceled := s.Ended == collyrobots.EndingCancelled; canceled != (name == "canceled") {
+					t.Errorf("got ending %q", s.Ended)
+				}
+				began := time.Now()
+				next, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/2"))
+				if denied := errors.Is(err, colly.ErrRobotsTxtBlocked); denied == test.unsent || err != nil && !denied {
+					t.Errorf("the next page got error %v", err)
+				}
+				if took, want := time.Since(began), max(0, 2*time.Second-test.after); test.unsent && took != want {
+					t.Errorf("the next page waited %v, want %v", took, want)
+				}
+				next.End()
+				kit.Must(t, p.Close()) // waits until the events are delivered
+				if len(events) < 2 || events[0].Kind != collyrobots.EventStarted || events[1].Kind != collyrobots.EventAnswered ||
+					events[1].Status != 0 || events[1].Took != test.after || !errors.Is(events[1].Err, test.err) {
+					t.Errorf("got events %v", events)
+				}
+			})
+		})
+	}
+}
+
+// A failure after the response counts as a page, and is no refusal.
+func TestFailedAfterAnswered(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "")}, func(t *testing.T, web *robotstest.Web) {
+		p := kit.NewTurns(t, web, collyrobots.MaxPages(1))
+		turn, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/1"))
+		kit.Must(t, err)
+		turn.Answered(http.StatusOK, nil)
+		turn.Failed(syscall.ECONNREFUSED) // as if it were the error of the body
+		if s := kit.HostStats(t, p, "a.test"); s.Requests != 2 || s.Pages != 1 || s.Refusals != 0 {
+			t.Errorf("got %+v", s)
+		}
+		_, err = p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/2"))
+		if !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			t.Errorf("the next page got error %v", err)
+		}
+	})
+}
+
+// TestFailedStopsAHost checks that resets stop a host, and that a probe that was not sent leaves
+// the next page to be the probe.
+func TestFailedStopsAHost(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "")}, func(t *testing.T, web *robotstest.Web) {
+		p := kit.NewTurns(t, web, collyrobots.StopRefused(2))
+		fail := func(failure error) error {
+			turn, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/1"))
+			turn.Failed(failure)
+			return err
+		}
+		kit.Must(t, fail(syscall.ECONNRESET))
+		kit.Must(t, fail(syscall.ECONNRESET))
+		if err := fail(nil); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			t.Errorf("after two resets: got error %v", err)
+		}
+		time.Sleep(time.Hour)
+		kit.Must(t, fail(syscall.ECONNREFUSED)) // a probe
+		kit.Must(t, fail(syscall.ECONNRESET))   // the next one
+		if err := fail(nil); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			t.Errorf("after the probe: got error %v", err)
+		}
+	})
+}
+
+// A turn of a redirect is guarded like a redirect that the plugin follows.
+func TestAcquireForARedirect(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, ""), "10.0.0.1": robotstest.Pages(9, "")}, func(t *testing.T, web *robotstest.Web) {
+		p := kit.NewTurns(t, web)
+		first := kit.NewRequest(t, "http://a.test/1")
+		turn, err := p.Acquire(t.Context(), first)
+		kit.Must(t, err)
+		turn.Answered(http.StatusFound, nil)
+		turn.End()
+		next := kit.NewRequest(t, "http://10.0.0.1/2")
+		next.Response = &http.Response{Request: first}
+		_, err = p.Acquire(t.Context(), next)
+		if private := (*collyrobots.PrivateNetworkError)(nil); !errors.As(err, &private) {
+			t.Errorf("got error %v", err)
+		}
+		turn, err = p.Acquire(t.Context(), kit.NewRequest(t, "http://10.0.0.1/2"))
+		kit.Must(t, err)
+		turn.End()
+	})
+}
+
+// The wait for a turn ends with the context, and with Close. Then the host is free for others.
+func TestTheWaitForATurnEnds(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 60\n")}, func(t *testing.T, web *robotstest.Web) {
+		p := kit.NewTurns(t, web)
+		cause := errors.New("the user has left")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Second, cause)
+		defer cancel()
+		began := time.Now()
+		_, err := p.Acquire(ctx, kit.NewRequest(t, "http://a.test/1"))
+		if took := time.Since(began); !errors.Is(err, cause) || took != 10*time.Second {
+			t.Errorf("after %v: %v", took, err)
+		}
+		time.AfterFunc(10*time.Second, func() { p.Close() })
+		_, err = p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/2"))
+		if took := time.Since(began); !errors.Is(err, collyrobots.ErrClosed) || took != 20*time.Second {
+			t.Errorf("after %v: %v", took, err)
+		}
+		_, err = p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/3"))
+		if !errors.Is(err, collyrobots.ErrClosed) {
+			t.Errorf("after Close: %v", err)
+		}
+	})
+}
+
+// Other schemes have no turns, and a nil Turn can be used.
+func TestTurnsOfOtherSchemes(t *testing.T) {
+	p, err := collyrobots.New()
+	kit.Must(t, err)
+	defer p.Close()
+	turn, err := p.Acquire(t.Context(), kit.NewRequest(t, "data:text/plain,hello"))
+	kit.Must(t, err)
+	for _, turn := range []*collyrobots.Turn{turn, nil} {
+		turn.Answered(http.StatusTooManyRequests, nil)
+		turn.End()
+	}
+	_, err = new(collyrobots.Plugin).Acquire(t.Context(), kit.NewRequest(t, "http://a.test/"))
+	if err == nil {
+		t.Error("a zero Plugin returned no error")
+	}
+}
+
+// Many goroutines may acquire turns and end them.
+func TestTurnsOfManyGoroutines(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 1\n")}, func(t *testing.T, web *robotstest.Web) {
+		p := kit.NewTurns(t, web)
+		began := time.Now()
+		var group sync.WaitGroup
+		for range 50 {
+			group.Go(func() {
+				turn, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/1"))
+				if err != nil {
+					t.Error(err)
+				}
+				for range 2 {
+					group.Go(func() { turn.Answered(http.StatusOK, nil); turn.End() })
+				}
+			})
+		}
+		group.Wait()
+		if took := time.Since(began); took != 50*time.Second {
+			t.Errorf("50 turns took %v", took)
+		}
+	})
+}

@@ -1,0 +1,668 @@
+package collectors
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"weak"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// A service is a program that makes a collector for each of its jobs, with one client.
+type service struct {
+	*testing.T
+	client *http.Client
+	base   *colly.Collector // the collector to clone; nil if each collector is new
+}
+
+// collector returns a new collector of the service.
+func (s *service) collector() *colly.Collector {
+	if s.base != nil {
+		return s.base.Clone()
+	}
+	c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"), colly.AllowURLRevisit())
+	c.SetClient(s.client)
+	return c
+}
+
+// job attaches a plugin to a collector, crawls, and closes the plugin.
+func (s *service) job(c *colly.Collector) {
+	robots, err := collyrobots.WithRobots(c)
+	if err != nil {
+		s.Error(err)
+		return
+	}
+	for _, path := range []string{"/", "/1"} {
+		if err := c.Visit("http://a.test" + path); err != nil {
+			s.Errorf("a job: Visit of %s returned %v", path, err)
+		}
+	}
+	if err := c.Visit("http://a.test/to-closed"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+		s.Errorf("a job: Visit of a redirect to a disallowed page returned %v", err)
+	}
+	if err := robots.Close(); err != nil {
+		s.Error(err)
+	}
+}
+
+// withoutPlugin crawls with a collector that has no plugin.
+func (s *service) withoutPlugin(c *colly.Collector) {
+	if err := c.Visit("http://a.test/to-closed"); err != nil {
+		s.Errorf("without a plugin: Visit returned %v", err)
+	}
+}
+
+// jobSite answers the requests of jobs.
+func jobSite(req *http.Request) *http.Response {
+	out := httptest.NewRecorder()
+	switch req.URL.Path {
+	case "/robots.txt":
+		io.WriteString(out, "User-agent: ExampleBot\nDisallow: /closed\n")
+	case "/to-closed":
+		http.Redirect(out, req, "/closed", http.StatusFound)
+	default:
+		io.WriteString(out, "a page")
+	}
+	resp := out.Result()
+	resp.Request = req
+	return resp
+}
+
+// forEachService calls f for each way of making collectors in a service.
+func forEachService(t *testing.T, f func(t *testing.T, s *service)) {
+	for _, way := range []string{"SetClient", "Clone", "DefaultClient"} {
+		t.Run(way, func(t *testing.T) {
+			s := &service{T: t, client: &http.Client{Timeout: time.Minute}}
+			if way == "DefaultClient" {
+				s.client = http.DefaultClient
+				defer func(before http.Client) { *http.DefaultClient = before }(*http.DefaultClient)
+			}
+			s.client.Transport = kit.RoundTripper(func(req *http.Request) (*http.Response, error) { return jobSite(req), nil })
+			if way == "Clone" {
+				s.base = s.collector()
+			}
+			f(t, s)
+		})
+	}
+}
+
+// sameClient fails the test if client has changed.
+func sameClient(t *testing.T, client *http.Client, before http.Client) {
+	t.Helper()
+	if client.Timeout != before.Timeout || client.Jar != before.Jar || client.CheckRedirect != nil || before.CheckRedirect != nil ||
+		reflect.ValueOf(client.Transport).Pointer() != reflect.ValueOf(before.Transport).Pointer() {
+		t.Errorf("the client has changed to %+v", client)
+	}
+}
+
+// wantGoroutines fails the test if, after a while, there are more goroutines than before.
+func wantGoroutines(t *testing.T, before int) {
+	t.Helper()
+	for range 100 {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	stacks := make([]byte, 1<<16)
+	t.Errorf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
+}
+
+// TestManyJobsOneAfterTheOther runs two hundred jobs, each with its own plugin. The last must
+// behave as the first, collectors without a plugin must not be affected, and nothing may
+// accumulate.
+func TestManyJobsOneAfterTheOther(t *testing.T) {
+	forEachService(t, func(t *testing.T, s *service) {
+		before := *s.client
+		plain := s.collector()
+		cost := func() float64 { return testing.AllocsPerRun(20, func() { s.withoutPlugin(plain) }) }
+		first, goroutines := cost(), runtime.NumGoroutine()
+		for i := range 200 {
+			c := s.collector()
+			s.job(c)
+			if i%10 == 0 {
+				s.withoutPlugin(plain)
+				s.withoutPlugin(s.collector())
+				sameClient(t, s.client, before)
+			}
+		}
+		if last := cost(); last > first*1.02 {
+			t.Errorf("a request of a collector without a plugin allocates %v times after 200 jobs, %v before", last, first)
+		}
+		wantGoroutines(t, goroutines)
+		sameClient(t, s.client, before)
+	})
+}
+
+// TestJobsAtTheSameTime runs such jobs at the same time as collectors without a plugin.
+func TestJobsAtTheSameTime(t *testing.T) {
+	forEachService(t, func(t *testing.T, s *service) {
+		before := *s.client
+		if s.base != nil { // Attach changes the backend that clones share, so it must come before their requests
+			robots, err := collyrobots.WithRobots(s.base.Clone())
+			kit.Must(t, err)
+			defer robots.Close()
+		}
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				for range 5 {
+					s.job(s.collector())
+				}
+			})
+			all.Go(func() {
+				c := s.collector()
+				for range 20 {
+					s.withoutPlugin(c)
+				}
+			})
+		}
+		all.Wait()
+		sameClient(t, s.client, before)
+	})
+}
+
+// TestOneCollectorForAllJobs checks that a collector may have one plugin after the other.
+func TestOneCollectorForAllJobs(t *testing.T) {
+	forEachService(t, func(t *testing.T, s *service) {
+		before := *s.client
+		c := s.collector()
+		for range 20 {
+			s.job(c)
+		}
+		robots, err := collyrobots.WithRobots(c)
+		kit.Must(t, err)
+		kit.Must(t, c.Visit("http://a.test/"))
+		if hosts := robots.Stats().Hosts; len(hosts) != 1 || hosts[0].Requests != 2 || hosts[0].Pages != 1 {
+			t.Errorf("the last plugin has stats %+v, want robots.txt and a page", hosts)
+		}
+		kit.Must(t, robots.Close())
+		sameClient(t, s.client, before)
+	})
+}
+
+// TestCollectorsAreCollected checks that a plugin does not keep its collectors in memory, and that
+// a closed plugin does not either.
+func TestCollectorsAreCollected(t *testing.T) {
+	for name, opts := range map[string][]collyrobots.Option{
+		"plain": nil, "FollowSitemaps": {collyrobots.FollowSitemaps(collyrobots.Feed{WellKnown: true})},
+	} {
+		for _, closed := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", closed: ", closed), func(t *testing.T) {
+				s := &service{T: t, client: &http.Client{}}
+				s.client.Transport = kit.RoundTripper(func(req *http.Request) (*http.Response, error) { return jobSite(req), nil })
+				robots, err := collyrobots.New(opts...)
+				kit.Must(t, err)
+				defer robots.Close()
+				var made []weak.Pointer[colly.Collector]
+				for i := range 100 {
+					c := s.collector()
+					if i%2 == 1 {
+						c = c.Clone()
+					}
+					made = append(made, weak.Make(c))
+					kit.Must(t, robots.Attach(c))
+					c.OnRequest(func(r *colly.Request) {
+						if r.URL.Path == "/aborted" {
+							r.Abort()
+						}
+					})
+					for _, path := range []string{"/", "/to-closed", "/closed", "/aborted"} {
+						c.Visit("http://a.test" + path)
+					}
+				}
+				if closed {
+					kit.Must(t, robots.Close())
+				}
+				alive := 0
+				for range 10 {
+					runtime.GC()
+					alive = 0
+					for _, w := range made {
+						if w.Value() != nil {
+							alive++
+						}
+					}
+					if alive == 0 {
+						break
+					}
+				}
+				if alive > 0 {
+					t.Errorf("%d of 100 collectors are still in memory", alive)
+				}
+				runtime.KeepAlive(robots)
+			})
+		}
+	}
+}
+
+// TestReplacedTransport checks that redirects are still checked and paced after a callback, or
+// another goroutine, has replaced the transport, the proxy or the client, even during a request.
+func TestReplacedTransport(t *testing.T) {
+	replacements := map[string]func(c *kit.Crawl, web *robotstest.Web){
+		"WithTransport": func(c *kit.Crawl, web *robotstest.Web) { c.WithTransport(web.Transport()) },
+		"SetProxy": func(c *kit.Crawl, web *robotstest.Web) {
+			if err := c.SetProxy("http://proxy.test:3128"); err != nil {
+				panic(err)
+			}
+		},
+		"SetClient": func(c *kit.Crawl, web *robotstest.Web) { c.SetClient(&http.Client{Transport: web.Transport()}) },
+	}
+	for name, at := range map[string]func(c *kit.Crawl, replace func()){
+		"OnRequest":        func(c *kit.Crawl, replace func()) { c.OnRequest(func(*colly.Request) { replace() }) },
+		"OnRequestHeaders": func(c *kit.Crawl, replace func()) { c.OnRequestHeaders(func(*colly.Request) { replace() }) },
+		"OnError":          func(c *kit.Crawl, replace func()) { c.OnError(func(*colly.Response, error) { replace() }) },
+		"redirect handler": func(c *kit.Crawl, replace func()) {
+			c.SetRedirectHandler(func(*http.Request, []*http.Request) error { replace(); return nil })
+		},
+		"another goroutine": nil,
+	} {
+		for what, set := range replacements {
+			if name == "OnRequestHeaders" && what != "WithTransport" {
+				continue // Colly has already taken the client of this request
+			}
+			t.Run(name+"/"+what, func(t *testing.T) {
+				kit.InBubble(t, robotstest.Sites{"proxy.test:3128": nil, "a.test": {
+					"/robots.txt": "User-agent: *\nCrawl-delay: 5\nDisallow: /closed", "/fails": 500,
+					"/": robotstest.Redirect("/1"), "/closed": robotstest.Page(), "/2": robotstest.Page(),
+				}}, func(t *testing.T, web *robotstest.Web) {
+					c := kit.Start(t, web, []colly.CollectorOption{colly.AllowURLRevisit()})
+					var during func()
+					web.Set("a.test", "/1", func(out http.ResponseWriter, r *http.Request) {
+						if during != nil {
+							during() // during the request, on another goroutine
+						}
+						http.Redirect(out, r, "/closed", http.StatusFound)
+					})
+					if replace := func() { set(c, web) }; at == nil {
+						during = replace
+					} else {
+						at(c, replace)
+					}
+					c.Visit("http://a.test/fails")
+					for range 2 {
+						if err := c.Visit("http://a.test/"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+							t.Errorf("Visit returned %v, want the denial of the last redirect", err)
+						}
+					}
+					kit.Must(t, c.Visit("http://a.test/2"))
+					kit.WantURIs(t, web, "a.test", "/robots.txt /fails / /1 / /1 /2")
+					kit.WantPace(t, web, "a.test", 5*time.Second, 7)
+				})
+			})
+		}
+	}
+}
+
+// TestBrokenTransport checks that the result is the same as without the plugin if the transport
+// panics or returns an incomplete response, and that the host can be requested again after its
+// delay.
+func TestBrokenTransport(t *testing.T) {
+	visit := func(c *colly.Collector, url string) (panicked any, err error) {
+		defer func() { panicked = recover() }()
+		return nil, c.Visit(url)
+	}
+	for name, rt := range kit.BrokenTransports {
+		for _, which := range []string{"/1", "/target"} {
+			t.Run(name+" "+which, func(t *testing.T) {
+				kit.InBubble(t, robotstest.Sites{"a.test": {
+					"/robots.txt": "User-agent: *\nCrawl-delay: 5", "/0": robotstest.Page(), "/2": robotstest.Page(), "/redirect": robotstest.Redirect("/target"),
+				}}, func(t *testing.T, web *robotstest.Web) {
+					through := func(c *colly.Collector) {
+						whole := web.Transport()
+						c.SetRequestTimeout(0) // net/http does not stop its timer after a panic
+						c.WithTransport(kit.RoundTripper(func(req *http.Request) (*http.Response, error) {
+							if req.URL.Path == which {
+								return rt(req)
+							}
+							return whole.RoundTrip(req)
+						}))
+					}
+					at := map[string]string{"/1": "/1", "/target": "/redirect"}[which]
+					plain := colly.NewCollector()
+					through(plain)
+					wantPanic, wantErr := visit(plain, "http://a.test"+at)
+					web.Reset()
+					c := kit.Start(t, web, nil)
+					through(c.Collector.Collector)
+					kit.Must(t, c.Visit("http://a.test/0"))
+					panicked, err := visit(c.Collector.Collector, "http://a.test"+at)
+					if got, want := strings.ReplaceAll(fmt.Sprint(err), "*backend.Seam", "kit.RoundTripper"), fmt.Sprint(wantErr); got != want || fmt.Sprint(panicked) != fmt.Sprint(wantPanic) {
+						t.Errorf("got error %s and panic %v; without the plugin %s and %v", got, panicked, want, wantPanic)
+					}
+					kit.Must(t, c.Visit("http://a.test/2"))
+					want := "0s /robots.txt, 5s /0, 15s /2"
+					if at == "/redirect" {
+						want = "0s /robots.txt, 5s /0, 10s /redirect, 20s /2"
+					}
+					kit.WantSchedule(t, web, "a.test", want)
+				})
+			})
+		}
+	}
+}
+
+// TestBrokenTransportForRobotsTxt checks that robots.txt counts as unreadable if the transport
+// fails in this way.
+func TestBrokenTransportForRobotsTxt(t *testing.T) {
+	kit.ForEachClient(t, testBrokenTransportForRobotsTxt)
+}
+
+func testBrokenTransportForRobotsTxt(t *testing.T, start kit.Starter) {
+	for _, name := range []string{"panic", "nothing"} {
+		rt := kit.BrokenTransports[name]
+		t.Run(name, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(2, "User-agent: *\nCrawl-delay: 5")}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, nil)
+				c.WithTransport(rt)
+				c.Visit("http://a.test/0")
+				kit.WantDenied(t, c, "http://a.test/0", collyrobots.ReasonUnreachable, 0)
+				c.WithTransport(web.Transport())
+				time.Sleep(2 * time.Hour)
+				kit.Must(t, c.Visit("http://a.test/1"))
+				kit.WantSchedule(t, web, "a.test", "2h0m0s /robots.txt, 2h0m5s /1")
+			})
+		})
+	}
+}
+
+// TestPagesOfUnattachedCloneWait checks that the pages of a clone that is not attached wait for
+// the delay of the host.
+func TestPagesOfUnattachedCloneWait(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(12, "User-agent: *\nCrawl-delay: 10")}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, kit.Async)
+		clone := c.Collector.Collector.Clone()
+		pages, failed := 0, map[string]error{}
+		var mu sync.Mutex
+		clone.OnResponse(func(*colly.Response) { mu.Lock(); pages++; mu.Unlock() })
+		clone.OnError(func(r *colly.Response, err error) { mu.Lock(); failed[r.Request.URL.Path] = err; mu.Unlock() })
+		for i := range 12 {
+			clone.Visit(fmt.Sprint("http://a.test/", i))
+		}
+		clone.Wait()
+		if pages != 12 || len(failed) > 0 {
+			t.Errorf("got %d of 12 pages, errors %v", pages, failed)
+		}
+		kit.WantPace(t, web, "a.test", 10*time.Second, 13)
+	})
+}
+
+// TestCloseEndsWaitOfUnattachedClone checks that the pages of such a clone also wait for a long
+// delay, and that Close ends the wait.
+func TestCloseEndsWaitOfUnattachedClone(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 3600")}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, nil)
+		clone := c.Collector.Collector.Clone()
+		kit.Must(t, clone.Visit("http://a.test/0"))
+		kit.Must(t, clone.Visit("http://a.test/1"))
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 1h0m0s /0, 2h0m0s /1")
+		began := time.Now()
+		time.AfterFunc(time.Minute, func() { c.Robots.Close() })
+		if err := clone.Visit("http://a.test/2"); !errors.Is(err, collyrobots.ErrClosed) || time.Since(began) != time.Minute {
+			t.Errorf("got %v after %v, want ErrClosed after a minute", err, time.Since(began))
+		}
+		if err := clone.Visit("http://a.test/"); !errors.Is(err, collyrobots.ErrClosed) {
+			t.Errorf("after Close got %v, want ErrClosed", err)
+		}
+	})
+}
+
+// closesLater returns a handler for a robots.txt that is fresh for 310 s and denies /1 after five
+// minutes.
+func closesLater(delay int) http.HandlerFunc {
+	began := time.Now()
+	return func(out http.ResponseWriter, _ *http.Request) {
+		out.Header().Set("Cache-Control", "max-age=310")
+		fmt.Fprintf(out, "User-agent: *\nCrawl-delay: %d\n", delay)
+		if time.Since(began) > 5*time.Minute {
+			io.WriteString(out, "Disallow: /1\n")
+		}
+	}
+}
+
+// TestRedirectIsCheckedAfterItsWait checks that a redirect that waits while another request
+// fetches robots.txt again is denied by the new rules.
+func TestRedirectIsCheckedAfterItsWait(t *testing.T) {
+	kit.ForEachClient(t, testRedirectIsCheckedAfterItsWait)
+}
+
+func testRedirectIsCheckedAfterItsWait(t *testing.T, start kit.Starter) {
+	slow := func(out http.ResponseWriter, r *http.Request) {
+		time.Sleep(13 * time.Second)
+		http.Redirect(out, r, "/1", http.StatusFound)
+	}
+	kit.InBubble(t, robotstest.Sites{"a.test": {"/": slow, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
+		web.Set("a.test", "/robots.txt", closesLater(15))
+		c := start(t, web, kit.Async)
+		c.SetRequestTimeout(time.Minute)
+		kit.Must(t, c.Visit("http://a.test/3"))
+		time.Sleep(5 * time.Minute)
+		kit.Must(t, c.Visit("http://a.test/"))
+		time.Sleep(11 * time.Second)
+		kit.Must(t, c.Visit("http://a.test/2")) // this request fetches robots.txt again, before the redirect arrives
+		c.Wait()
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 15s /3, 5m0s /, 5m15s /robots.txt, 5m45s /2")
+		if err := c.Errs["http://a.test/"]; !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			t.Errorf("OnError of the page got %v, want a denial", err)
+		}
+	})
+}
+
+// TestRobotsTxtIsReadAgainAfterLongWait checks that a request that has waited until robots.txt
+// expired fetches the file again, and does not wait for the host that it has itself.
+func TestRobotsTxtIsReadAgainAfterLongWait(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": {"*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
+		web.Set("a.test", "/robots.txt", closesLater(50))
+		clone := kit.Start(t, web, nil).Collector.Collector.Clone() // its pages wait in the transport
+		kit.Must(t, clone.Visit("http://a.test/3"))
+		time.Sleep(4*time.Minute + 5*time.Second)
+		kit.Must(t, clone.Visit("http://a.test/4"))
+		if err := clone.Visit("http://a.test/1"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			t.Errorf("Visit returned %v, want the denial by the new robots.txt", err)
+		}
+		kit.Must(t, clone.Visit("http://a.test/2"))
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 50s /3, 4m55s /4, 6m35s /robots.txt, 7m25s /2")
+	})
+}
+
+// TestInitAfterAttach calls Collector.Init, which keeps the callbacks and replaces the backend and
+// the context. Redirects must still be checked, a warning must be logged, and a second Attach must
+// restore the rest.
+func TestInitAfterAttach(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": {
+		"/robots.txt": "User-agent: *\nCrawl-delay: 5\nDisallow: /closed", "/": robotstest.Redirect("/1"), "/1": robotstest.Redirect("/closed"),
+		"/closed": robotstest.Page(), "/2": robotstest.Page(),
+	}}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, nil)
+		kit.Must(t, c.Visit("http://a.test/2"))
+		for range 2 {
+			c.Init()
+			c.UserAgent, c.AllowURLRevisit = "ExampleBot/1.0", true
+			c.WithTransport(c.Transport)
+			if err := c.Visit("http://a.test/"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+				t.Errorf("Visit returned %v, want the denial of the last redirect", err)
+			}
+		}
+		if log := c.Logged.String(); strings.Count(log, "Collector.Init") != 1 {
+			t.Errorf("got log %q, want one warning about Init", log)
+		}
+		kit.Must(t, c.Robots.Attach(c.Collector.Collector))
+		if err := c.Visit("http://a.test/"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			t.Errorf("Visit returned %v, want the denial of the last redirect", err)
+		}
+		if err := c.Collector.Collector.Clone().Visit("http://a.test/closed"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			t.Errorf("unattached clone: Visit returned %v, want a denial", err)
+		}
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 5s /2, 10s /, 15s /1, 20s /, 25s /1, 30s /, 35s /1")
+	})
+}
+
+// TestReplacedContext checks that redirects are still checked after the collector's Context was
+// replaced. They are recognized by the request that led to them.
+func TestReplacedContext(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": {
+		"/robots.txt": "User-agent: *\nCrawl-delay: 5\nDisallow: /closed", "/": robotstest.Redirect("/1"), "/1": robotstest.Redirect("/2"), "/2": robotstest.Redirect("/closed"),
+		"/closed": robotstest.Page(), "/3": robotstest.Page(),
+	}}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, []colly.CollectorOption{colly.AllowURLRevisit()})
+		c.Context = t.Context()
+		other := kit.Start(t, web, nil) // its plugin crawls the same web, and has no requests of the first
+		for range 2 {
+			if err := c.Visit("http://a.test/"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+				t.Errorf("Visit returned %v, want the denial of the last redirect", err)
+			}
+		}
+		kit.Must(t, c.Visit("http://a.test/3"))
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 5s /, 10s /1, 15s /2, 20s /, 25s /1, 30s /2, 35s /3")
+		if hosts := other.Robots.Stats().Hosts; len(hosts) > 0 {
+			t.Errorf("the other plugin has stats %+v, want none", hosts)
+		}
+	})
+}
+
+// TestCloseDuringCrawl checks that Close ends all waits of a crawl, that each request is reported,
+// and that neither goroutines nor a changed client remain.
+func TestCloseDuringCrawl(t *testing.T) {
+	for name, clone := range map[string]bool{"a collector": false, "a collector and its clones": true} {
+		t.Run(name, func(t *testing.T) {
+			goroutines := runtime.NumGoroutine()
+			slow := func(out http.ResponseWriter, r *http.Request) {
+				select {
+				case <-time.After(30 * time.Millisecond):
+				case <-r.Context().Done():
+				}
+				if strings.HasPrefix(r.URL.Path, "/redirect") {
+					http.Redirect(out, r, "/end", http.StatusFound)
+				}
+			}
+			web := robotstest.New(t, robotstest.Sites{
+				"slow.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 3600", "*": robotstest.Page()},
+				"open.test": {"/robots.txt": kit.NoDenys, "*": slow}, "late.test": {"/robots.txt": slow, "*": robotstest.Page()},
+			})
+			client := &http.Client{Transport: web.Transport()}
+			inner := colly.NewCollector(colly.Async(), colly.UserAgent("ExampleBot/1.0"))
+			inner.SetClient(client)
+			var all sync.WaitGroup
+			var reported sync.Map // the URLs of the pages that a callback was called for
+			robots, err := collyrobots.New(collyrobots.OnDenied(func(r *colly.Request, _ error) { reported.Store(r.Ctx.Get("url"), true) }))
+			kit.Must(t, err)
+			crawlers := []*colly.Collector{inner, inner, inner}
+			if clone {
+				crawlers = []*colly.Collector{inner, inner.Clone(), inner.Clone()}
+			}
+			for i, c := range crawlers {
+				kit.Must(t, robots.Attach(c))
+				c.OnError(func(r *colly.Response, _ error) { reported.Store(r.Request.Ctx.Get("url"), true) })
+				c.OnScraped(func(r *colly.Response) { reported.Store(r.Request.Ctx.Get("url"), true) })
+				all.Go(func() {
+					for n := range 50 {
+						for _, at := range []string{"slow.test/", "late.test/", "open.test/redirect"} {
+							ctx := colly.NewContext()
+							ctx.Put("url", fmt.Sprintf("http://%s%d?%d", at, n, i))
+							if err := c.Request(http.MethodGet, ctx.Get("url"), nil, ctx, nil); err != nil {
+								t.Error(err)
+							}
+						}
+					}
+				})
+			}
+			time.Sleep(10 * time.Millisecond)
+			kit.Must(t, robots.Close())
+			all.Wait()
+			began := time.Now()
+			for _, c := range crawlers {
+				c.Wait()
+			}
+			if took := time.Since(began); took > 20*time.Second {
+				t.Errorf("the crawl continued for %v after Close", took)
+			}
+			n := 0
+			reported.Range(func(any, any) bool { n++; return true })
+			if n != 450 {
+				t.Errorf("callbacks were called for %d requests, want 450", n)
+			}
+			if handle, err := backend.Open(inner); err != nil || handle.Client() != client {
+				t.Errorf("the collector's client was not restored: %v", err)
+			}
+			web.Close()
+			wantGoroutines(t, goroutines)
+		})
+	}
+}
+
+// TestUnattachedCloneAfterClose checks that a clone that is not attached can send nothing after
+// Close.
+func TestUnattachedCloneAfterClose(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(2, kit.NoDenys)})
+	c := kit.Start(t, web, nil)
+	clone := c.Collector.Collector.Clone()
+	kit.Must(t, clone.Visit("http://a.test/0"))
+	kit.Must(t, c.Robots.Close())
+	if err := clone.Visit("http://a.test/1"); !errors.Is(err, collyrobots.ErrClosed) {
+		t.Errorf("after Close got %v, want ErrClosed", err)
+	}
+	kit.WantURIs(t, web, "a.test", "/robots.txt /0")
+}
+
+// TestRequestSentTwiceAtOnce checks a RoundTripper that sends each request twice and uses the
+// first response, as hedging transports do. Both attempts must keep the delay, and an attempt that
+// is still waiting when a response arrives must not be made.
+func TestRequestSentTwiceAtOnce(t *testing.T) {
+	for name, later := range map[string]time.Duration{"at once": 0, "later": 100 * time.Millisecond} {
+		for _, scheme := range []string{"http", "https"} {
+			t.Run(name+" "+scheme, func(t *testing.T) {
+				page := kit.Takes(500*time.Millisecond, robotstest.Page())
+				kit.InBubble(t, robotstest.Sites{"a.test": {
+					"/robots.txt": "User-agent: *\nCrawl-delay: 2", "/slow": kit.Takes(3*time.Second, robotstest.Page()), "/redirect": robotstest.Redirect("/end"), "*": page,
+				}}, func(t *testing.T, web *robotstest.Web) {
+					c := kit.Start(t, web, kit.Async)
+					var attempts sync.WaitGroup
+					c.WithTransport(kit.RoundTripper(func(r *http.Request) (*http.Response, error) {
+						if r.URL.Path == "/robots.txt" {
+							return c.Transport.RoundTrip(r) // the delay of the host is not known yet
+						}
+						responses := make(chan *http.Response, 2)
+						for i := range 2 {
+							attempts.Go(func() {
+								time.Sleep(time.Duration(i) * later)
+								resp, _ := c.Transport.RoundTrip(r.Clone(r.Context()))
+								responses <- resp
+							})
+						}
+						for range 2 {
+							if resp := <-responses; resp != nil {
+								return resp, nil
+							}
+						}
+						return nil, errors.New("no response")
+					}))
+					for i := range 5 {
+						kit.Must(t, c.Visit(fmt.Sprint(scheme, "://a.test/", i)))
+					}
+					kit.Must(t, c.Visit(scheme+"://a.test/slow"))
+					kit.Must(t, c.Visit(scheme+"://a.test/redirect"))
+					c.Wait()
+					attempts.Wait()
+					if len(c.Pages) != 7 || len(c.Errs) > 0 {
+						t.Errorf("got %d pages of 7, errors %v", len(c.Pages), c.Errs)
+					}
+					kit.WantNoSooner(t, web, "a.test", 2*time.Second, 10) // one page is requested twice, because it took longer than the delay
+				})
+			})
+		}
+	}
+}

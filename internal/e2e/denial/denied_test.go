@@ -1,0 +1,554 @@
+package denial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/store"
+)
+
+// The tests of this file check that a denied page fails like any page that cannot be fetched.
+
+// TestDeniedPageFails requests a denied page in all ways that Colly has. The call must return the
+// error, unless the collector is Async, and OnError and OnDenied must be called once.
+func TestDeniedPageFails(t *testing.T) {
+	const closed = "http://a.test/closed"
+	form := map[string]string{"q": "x"}
+	for name, visit := range map[string]func(c *colly.Collector) error{
+		"Visit":         func(c *colly.Collector) error { return c.Visit(closed) },
+		"Head":          func(c *colly.Collector) error { return c.Head(closed) },
+		"Post":          func(c *colly.Collector) error { return c.Post(closed, form) },
+		"PostRaw":       func(c *colly.Collector) error { return c.PostRaw(closed, []byte("x")) },
+		"PostMultipart": func(c *colly.Collector) error { return c.PostMultipart(closed, map[string][]byte{"q": []byte("x")}) },
+		"Request": func(c *colly.Collector) error {
+			return c.Request(http.MethodPut, closed, strings.NewReader("x"), nil, nil)
+		},
+		"CheckHead": func(c *colly.Collector) error { c.CheckHead = true; return c.Visit(closed) },
+		"a link": func(c *colly.Collector) (err error) {
+			c.OnHTML("a[href]", func(e *colly.HTMLElement) { err = e.Request.Visit(e.Attr("href")) })
+			c.Visit("http://a.test/")
+			c.Wait()
+			return err
+		},
+		"a form": func(c *colly.Collector) (err error) {
+			c.OnHTML("a[href]", func(e *colly.HTMLElement) { err = e.Request.Post(e.Attr("href"), form) })
+			c.Visit("http://a.test/")
+			c.Wait()
+			return err
+		},
+		"Retry": func(c *colly.Collector) (err error) {
+			c.OnRequest(func(r *colly.Request) {
+				if r.URL.Path == "/" {
+					r.Abort()
+					r.URL.Path = "/closed"
+					err = r.Retry()
+				}
+			})
+			c.Visit("http://a.test/")
+			c.Wait()
+			return err
+		},
+	} {
+		for mode, options := range kit.Modes {
+			t.Run(name+"/"+mode, func(t *testing.T) {
+				a := robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /closed\n", "/": robotstest.Page("/closed"), "/closed": robotstest.Page()}
+				kit.InBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+					var failed, denied, scraped []error
+					var c *kit.Crawl
+					c = kit.Start(t, web, options, collyrobots.OnDenied(func(_ *colly.Request, err error) {
+						c.Note(func() { denied = append(denied, err) })
+					}))
+					c.OnError(func(_ *colly.Response, err error) { c.Note(func() { failed = append(failed, err) }) })
+					c.OnScraped(func(r *colly.Response) {
+						if r.Request.URL.Path == "/closed" {
+							scraped = append(scraped, nil)
+						}
+					})
+					err := visit(c.Collector.Collector)
+					c.Wait()
+					wantFailed := 1
+					if mode == "async" {
+						if err != nil {
+							t.Errorf("the call returned %v, want nil", err)
+						}
+						if name == "CheckHead" {
+							wantFailed = 2 // Colly sends both requests at once
+						}
+						err = failed[0]
+					}
+					if len(failed) != wantFailed || len(denied) != wantFailed || len(scraped) != 0 || failed[0] != err {
+						t.Fatalf("the call returned %v; OnError got %v, OnDenied %v, OnScraped was called %d times", err, failed, denied, len(scraped))
+					}
+					disallowed, outer := (*collyrobots.DisallowedError)(nil), (*url.Error)(nil)
+					if !errors.As(err, &disallowed) || denied[0] != error(disallowed) && name != "CheckHead" || !errors.As(err, &outer) || !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+						t.Errorf("the call returned %v, OnDenied got %v", err, denied[0])
+					}
+					if n := c.Robots.Stats().Totals.Denied; n != wantFailed {
+						t.Errorf("Stats counts %d denials, want %d", n, wantFailed)
+					}
+					if strings.Contains(kit.URIsOf(web.Log("a.test")), "closed") {
+						t.Errorf("requests to a.test: %s", kit.URIsOf(web.Log("a.test")))
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestErrorOfVisitContainsEachURLOnce checks the text of the error of Visit, which wraps several
+// errors with URLs.
+func TestErrorOfVisitContainsEachURLOnce(t *testing.T) {
+	sites := robotstest.Sites{
+		"a.test": {"/robots.txt": "User-agent: *\nDisallow: /closed\n", "/moved": robotstest.Redirect("/closed/2")},
+		"b.test": {"/robots.txt": 503},
+		"c.test": {"*": kit.Drop},
+	}
+	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, nil)
+		for visit, want := range map[string]string{ // net/http adds the URL of the redirect's target
+			"http://a.test/closed": `Get "http://a.test/closed": collyrobots: denied: "Disallow: /closed", line 2 of http://a.test/robots.txt, group "*" (rfc9309)`,
+			"http://a.test/moved":  `Get "http://a.test/closed/2": collyrobots: denied: "Disallow: /closed", line 2 of http://a.test/robots.txt, group "*" (rfc9309)`,
+			"http://b.test/page":   `Get "http://b.test/page": collyrobots: denied: http://b.test/robots.txt: robots.txt cannot be read: robots.txt answered with status 503 (rfc9309)`,
+			"http://c.test/page":   `Get "http://c.test/page": collyrobots: denied: http://c.test/robots.txt: robots.txt cannot be read: `,
+		} {
+			err := c.Visit(visit)
+			if err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("Visit returned %v, want %s", err, want)
+			} else if n := strings.Count(err.Error(), "test/"); n != 2 {
+				t.Errorf("the error contains %d URLs, want those of the page and of robots.txt: %v", n, err)
+			}
+		}
+	})
+}
+
+// The next four tests run programs that are written like public Colly programs. Each of them ends
+// only because a denied page fails.
+
+func TestLoopUntilVisitFails(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nDisallow: /3\n")}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, nil)
+		n := 0
+		for n < 9 && c.Collector.Collector.Visit(fmt.Sprint("http://a.test/", n)) == nil {
+			n++
+		}
+		if n != 3 {
+			t.Errorf("the loop ended after %d pages, want 3", n)
+		}
+	})
+}
+
+func TestRequestsThatAreCounted(t *testing.T) {
+	for mode, options := range kit.Modes {
+		t.Run(mode, func(t *testing.T) {
+			sites := robotstest.Sites{"a.test": robotstest.Pages(20, "User-agent: *\nDisallow: /1\nCrawl-delay: 1\n"), "b.test": {"*": 503}, "c.test": {"*": kit.Drop}}
+			kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+				c := kit.Start(t, web, options).Follow()
+				var begun, ended atomic.Int32
+				c.OnRequest(func(*colly.Request) { begun.Add(1) })
+				c.OnScraped(func(*colly.Response) { ended.Add(1) })
+				c.OnError(func(*colly.Response, error) { ended.Add(1) })
+				for _, host := range []string{"a.test", "b.test", "c.test"} {
+					c.Visit("http://" + host + "/")
+				}
+				c.Wait()
+				if n := begun.Load(); n != 1+20+2 || ended.Load() != n {
+					t.Errorf("%d requests began and %d ended, want the same number", n, ended.Load())
+				}
+			})
+		})
+	}
+}
+
+func TestOneResultForEachVisit(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nDisallow: /1\n")}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, kit.Async)
+		results := make(chan string)
+		c.OnScraped(func(r *colly.Response) { results <- r.Request.URL.Path + " scraped" })
+		c.OnError(func(r *colly.Response, _ error) { results <- r.Request.URL.Path + " failed" })
+		for i := range 4 {
+			kit.Must(t, c.Visit(fmt.Sprint("http://a.test/", i)))
+			want := fmt.Sprintf("/%d %s", i, map[bool]string{true: "failed", false: "scraped"}[i == 1])
+			if got := <-results; got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		}
+		c.Wait()
+	})
+}
+
+func TestLoginWithDeniedForm(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(1, "User-agent: *\nDisallow: /login\n")}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, nil)
+		login := func() error {
+			if err := c.Post("http://a.test/login", map[string]string{"user": "joe"}); err != nil {
+				return err
+			}
+			return c.Visit("http://a.test/0")
+		}
+		if err := login(); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			t.Errorf("the login returned %v", err)
+		}
+		kit.WantURIs(t, web, "a.test", "/robots.txt")
+	})
+}
+
+// TestEndOfContextFailsPages checks that a page that waits when its context ends, and the pages
+// after it, fail as without the plugin.
+func TestEndOfContextFailsPages(t *testing.T) {
+	for name, begin := range map[string]func(context.Context) (context.Context, context.CancelFunc){
+		"canceled": context.WithCancel,
+		"a cause": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancelCause(ctx)
+			return ctx, func() { cancel(errors.New("enough")) }
+		},
+		"deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+			context.AfterFunc(ctx, cancel)
+			return ctx, func() {} // only the deadline ends it
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			// crawl visits four pages of a site and returns their results.
+			crawl := func(robots string, page any, attach func(t *testing.T, c *colly.Collector)) (out string) {
+				kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": robots, "*": page}}, func(t *testing.T, web *robotstest.Web) {
+					ctx, end := begin(t.Context())
+					defer end()
+					c := colly.NewCollector(colly.StdlibContext(ctx))
+					c.WithTransport(web.Transport())
+					attach(t, c)
+					c.OnError(func(_ *colly.Response, err error) { out += fmt.Sprintln("OnError:", err) })
+					began := time.Now()
+					time.AfterFunc(5*time.Second, end)
+					for i := range 4 {
+						err := c.Visit(fmt.Sprint("http://a.test/", i))
+						failed := (*url.Error)(nil)
+						timeout := errors.As(err, &failed) && failed.Timeout()
+						out += fmt.Sprintln("Visit:", time.Since(began), timeout, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), err)
+					}
+				})
+				return out
+			}
+			bare := crawl("", kit.Hang, func(*testing.T, *colly.Collector) {})
+			with := crawl("User-agent: *\nCrawl-delay: 60\n", robotstest.Page(), func(t *testing.T, c *colly.Collector) {
+				robots, err := collyrobots.WithRobots(c)
+				kit.Must(t, err)
+				t.Cleanup(func() { kit.Must(t, robots.Close()) })
+			})
+			if with != bare || strings.Count(bare, "OnError") != 4 || strings.Count(bare, "Visit: 5s") != 4 {
+				t.Errorf("with the plugin:\n%swithout:\n%s", with, bare)
+			}
+		})
+	}
+}
+
+// TestDeniedPageIsNotServedFromCacheDir checks that a denied page is not served from CacheDir, and
+// that a later retry that is allowed is.
+func TestDeniedPageIsNotServedFromCacheDir(t *testing.T) {
+	for name, header := range map[string]http.Header{
+		"no Cache-Control": {},
+		"Cache-Control":    {"Cache-Control": {"max-age=60", "no-transform"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(1, kit.NoDenys)}, func(t *testing.T, web *robotstest.Web) {
+				cache := []colly.CollectorOption{colly.CacheDir(t.TempDir()), colly.AllowURLRevisit()}
+				c := kit.Start(t, web, cache)
+				kit.Must(t, c.Visit("http://a.test/0"))
+				kit.Must(t, c.Robots.Close())
+				web.Set("a.test", "/robots.txt", "User-agent: *\nDisallow: /\n")
+				c = kit.Start(t, web, cache)
+				c.Impolite = true // the page was fetched before it was denied
+				var denied *colly.Request
+				c.OnError(func(r *colly.Response, _ error) { denied = r.Request })
+				visit := func() error { return c.Request(http.MethodGet, "http://a.test/0", nil, nil, header.Clone()) }
+				if err := visit(); !errors.Is(err, colly.ErrRobotsTxtBlocked) || len(c.Pages) != 0 {
+					t.Fatalf("Visit of a denied page in the cache returned %v; got pages %v", err, c.Pages)
+				}
+				web.Set("a.test", "/robots.txt", kit.NoDenys)
+				time.Sleep(25 * time.Hour)
+				kit.Must(t, denied.Retry())
+				if len(c.Pages) != 1 {
+					t.Errorf("got pages %v", c.Pages)
+				}
+				if got := fmt.Sprint((*denied.Headers)["Cache-Control"]); got != fmt.Sprint(header["Cache-Control"]) {
+					t.Errorf("got Cache-Control %s", got)
+				}
+				kit.WantURIs(t, web, "a.test", "/robots.txt /0 /robots.txt /robots.txt")
+			})
+		})
+	}
+}
+
+// TestRetriesOfDeniedPageInOnErrorEnd has an OnError that retries every page. The retries must end
+// if a rule denies the page. With Colly's built-in check, the first Retry returns an error and
+// OnError is not called again.
+func TestRetriesOfDeniedPageInOnErrorEnd(t *testing.T) {
+	for name, site := range map[string]robotstest.Site{
+		"a rule":  {"/robots.txt": "User-agent: *\nDisallow: /\n"},
+		"a delay": {"/robots.txt": "User-agent: *\nCrawl-delay: 3600\n"},
+	} {
+		for mode, options := range kit.Modes {
+			t.Run(name+"/"+mode, func(t *testing.T) {
+				kit.InBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
+					began := time.Now()
+					c := kit.Start(t, web, options, collyrobots.SkipAbove(time.Minute))
+					tries := 0
+					c.OnError(func(r *colly.Response, _ error) {
+						tries++
+						r.Request.Retry()
+					})
+					err := c.Visit("http://a.test/")
+					c.Wait()
+					if denied := errors.Is(err, colly.ErrRobotsTxtBlocked); denied != (mode == "sync") || tries != 10 || time.Since(began) != 0 {
+						t.Errorf("Visit returned %v after %d tries in %v", err, tries, time.Since(began))
+					}
+					if n := strings.Count(c.Logged.String(), "again and again"); n != 1 {
+						t.Errorf("%d log records say so, want 1", n)
+					}
+					kit.WantURIs(t, web, "a.test", "/robots.txt")
+				})
+			})
+		}
+	}
+}
+
+// TestRetriesContinueWhileRobotsTxtCannotBeRead checks that the retries continue if the reason may
+// pass, so that the page is fetched in the end.
+func TestRetriesContinueWhileRobotsTxtCannotBeRead(t *testing.T) {
+	for mode, options := range kit.Modes {
+		t.Run(mode, func(t *testing.T) {
+			began := time.Time{}
+			robots := func(w http.ResponseWriter, _ *http.Request) {
+				if time.Since(began) < 10*time.Minute {
+					w.WriteHeader(http.StatusServiceUnavailable)
+				}
+			}
+			kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": robots, "/": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
+				began = time.Now()
+				c := kit.Start(t, web, options)
+				c.Impolite = true // Verify reads the last robots.txt
+				tries := 0
+				c.OnError(func(r *colly.Response, _ error) {
+					tries++
+					if tries < 100_000 {
+						r.Request.Retry()
+					}
+				})
+				c.Visit("http://a.test/")
+				c.Wait()
+				if took := time.Since(began); len(c.Pages) != 1 || tries > 10*int(took/time.Second) {
+					t.Errorf("got %d pages after %d tries in %v", len(c.Pages), tries, took)
+				}
+			})
+		})
+	}
+}
+
+// TestDeniedPageAndLimitRule checks that a denied page takes no slot of its LimitRule in an Async
+// collector. In a synchronous one it takes a slot and waits for the delay of the rule, like any page
+// that fails. Colly does that; the plugin must not add to it.
+func TestDeniedPageAndLimitRule(t *testing.T) {
+	for name, tc := range map[string]struct {
+		limit *colly.LimitRule
+		took  time.Duration // the time until 100 denied pages have failed in a synchronous collector
+	}{
+		"no LimitRule":        {nil, 0},
+		"Parallelism":         {&colly.LimitRule{DomainGlob: "*", Parallelism: 2}, 0},
+		"Delay":               {&colly.LimitRule{DomainGlob: "*", Parallelism: 2, Delay: time.Second}, 50 * time.Second},
+		"another host":        {&colly.LimitRule{DomainGlob: "b.test", Delay: time.Second}, 0},
+		"Delay, with a queue": {&colly.LimitRule{DomainGlob: "*", Parallelism: 1, Delay: time.Second}, 100 * time.Second}, // the records of the pages wait for more than ten seconds
+	} {
+		for mode, options := range kit.Modes {
+			for _, later := range []int{0, 1, 2} { // callbacks of OnRequest after that of the plugin
+				t.Run(fmt.Sprint(name, "/", mode, "/", later), func(t *testing.T) {
+					kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(1, "User-agent: *\nDisallow: /closed\nCrawl-delay: 1\n")}, func(t *testing.T, web *robotstest.Web) {
+						var denials, requests atomic.Int32
+						c := kit.Start(t, web, options, collyrobots.OnDenied(func(*colly.Request, error) { denials.Add(1) }))
+						kit.Limited(t, c, tc.limit)
+						for range later {
+							c.OnRequest(func(r *colly.Request) {
+								if !r.IsAbort() {
+									requests.Add(1)
+								}
+							})
+						}
+						began := time.Now()
+						c.Robots.Check(t.Context(), "http://a.test/")
+						var visits sync.WaitGroup
+						for i := range 100 {
+							visits.Go(func() { c.Visit(fmt.Sprint("http://a.test/closed/", i)) })
+						}
+						visits.Wait()
+						c.Wait()
+						want := tc.took
+						if mode == "async" {
+							want = 0
+						}
+						if took := time.Since(began); took != want {
+							t.Errorf("the crawl took %v, want %v", took, want)
+						}
+						if denied := c.Robots.Stats().Totals.Denied; denied != 100 || denials.Load() != 100 || len(c.Errs) != 100 || int(requests.Load()) != 100*later {
+							t.Errorf("Stats counts %d denials, OnDenied was called %d times, OnError for %d pages, want 100 each; OnRequest was called %d times", denied, denials.Load(), len(c.Errs), requests.Load())
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestRetriesInDryRun checks Retry in OnDenied in a dry run, when the request has already ended.
+func TestRetriesInDryRun(t *testing.T) {
+	for mode, options := range kit.Modes {
+		t.Run(mode, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /\n", "*": robotstest.Page(), "/404": 404}}, func(t *testing.T, web *robotstest.Web) {
+				var mu sync.Mutex
+				denials := map[string]int{}
+				c := kit.Start(t, web, options, collyrobots.DryRun(), collyrobots.OnDenied(func(r *colly.Request, _ error) {
+					mu.Lock()
+					denials[r.URL.Path]++
+					n := denials[r.URL.Path]
+					mu.Unlock()
+					if n <= 3 {
+						r.Retry()
+					}
+				}))
+				c.Impolite = true
+				c.OnRequest(func(r *colly.Request) { r.Headers.Set("X-Page", r.URL.Path) })
+				for i := range 20 {
+					c.Post(fmt.Sprint("http://a.test/", i), map[string]string{"q": "x"})
+				}
+				c.Visit("http://a.test/404")
+				c.Wait()
+				for path, n := range denials {
+					if n != 4 {
+						t.Errorf("OnDenied was called %d times for %s, want 4", n, path)
+					}
+				}
+				if len(denials) != 21 || len(web.Log("a.test")) != 1+4*21 {
+					t.Errorf("OnDenied was called for %d pages, want 21; got %d requests, want 85", len(denials), len(web.Log("a.test")))
+				}
+			})
+		})
+	}
+}
+
+// TestPagesOfClosedPlugin checks that pages that wait when the plugin is closed, and pages that are
+// visited later, fail with ErrClosed. When no page is in flight, the collector must have its own
+// client again.
+func TestPagesOfClosedPlugin(t *testing.T) {
+	for mode, options := range kit.Modes {
+		t.Run(mode, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 60\n")}, func(t *testing.T, web *robotstest.Web) {
+				c := kit.Start(t, web, options)
+				began := time.Now()
+				time.AfterFunc(5*time.Second, func() { c.Robots.Close() })
+				for i := range 6 {
+					err := c.Collector.Collector.Visit(fmt.Sprint("http://a.test/", i))
+					if mode == "sync" && !errors.Is(err, collyrobots.ErrClosed) {
+						t.Errorf("Visit returned %v, want ErrClosed", err)
+					}
+				}
+				c.Wait()
+				if mode == "async" {
+					for i := range 3 {
+						c.Visit(fmt.Sprint("http://a.test/", 6+i))
+					}
+					c.Wait()
+				}
+				if took := time.Since(began); took != 5*time.Second {
+					t.Errorf("the crawl took %v, want 5s", took)
+				}
+				if want := map[string]int{"sync": 6, "async": 9}[mode]; len(c.Errs) != want || len(c.Denied) != want {
+					t.Errorf("OnError was called for %d pages, OnDenied for %d, want %d", len(c.Errs), len(c.Denied), want)
+				}
+				for u, err := range c.Errs {
+					if !errors.Is(err, collyrobots.ErrClosed) || c.Denied[u] != collyrobots.ErrClosed {
+						t.Errorf("%s: OnError got %v, OnDenied %v, want ErrClosed", u, err, c.Denied[u])
+					}
+				}
+				handle, err := backend.Open(c.Collector.Collector)
+				kit.Must(t, err)
+				if _, own := handle.Client().Transport.(*http.Transport); !own {
+					t.Errorf("the client of the collector was not restored")
+				}
+				c.Context = context.Background() // removes the last reference from a request to the plugin
+				before := len(c.Errs)
+				err = c.Visit("http://a.test/last")
+				c.Wait()
+				if mode == "sync" && !errors.Is(err, colly.ErrAbortedBeforeRequest) || !errors.Is(c.Denied["http://a.test/last"], collyrobots.ErrClosed) || len(c.Errs) != before+1 {
+					t.Errorf("Visit returned %v, OnDenied got %v, want ErrClosed", err, c.Denied["http://a.test/last"])
+				}
+				kit.WantURIs(t, web, "a.test", "/robots.txt")
+			})
+		})
+	}
+}
+
+// TestSecondPluginWhilePagesOfTheFirstAreInFlight checks that a plugin that is attached while pages
+// of a closed plugin are in flight does not affect them.
+func TestSecondPluginWhilePagesOfTheFirstAreInFlight(t *testing.T) {
+	for mode, options := range kit.Modes {
+		t.Run(mode, func(t *testing.T) {
+			a := robotstest.Pages(40, "User-agent: *\nDisallow: /1\n")
+			a["/"] = kit.Takes(time.Second, robotstest.Page("/1", "/2", "/3"))
+			kit.InBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+				c := kit.Start(t, web, append([]colly.CollectorOption{colly.AllowURLRevisit()}, options...)).Follow()
+				plain := c.Collector.Collector
+				var all sync.WaitGroup
+				for i := range 20 {
+					all.Go(func() { plain.Visit(fmt.Sprint("http://a.test/?", i)) })
+				}
+				time.Sleep(500 * time.Millisecond)
+				kit.Must(t, c.Robots.Close())
+				second, err := collyrobots.WithRobots(plain)
+				kit.Must(t, err)
+				all.Wait()
+				c.Wait()
+				kit.Must(t, plain.Visit("http://a.test/3"))
+				c.Wait()
+				kit.Must(t, second.Close())
+				if strings.Contains(kit.URIsOf(web.Log("a.test"))+" ", "/1 ") {
+					t.Errorf("requests to a.test: %s", kit.URIsOf(web.Log("a.test")))
+				}
+			})
+		})
+	}
+}
+
+// TestPageWhoseHeadWasDeniedIsResumed checks that a page of a sitemap is not done if the HEAD
+// request of CheckHead is denied.
+func TestPageWhoseHeadWasDeniedIsResumed(t *testing.T) {
+	a := robotstest.Pages(3, "User-agent: *\nCrawl-delay: 1\nSitemap: http://a.test/map.xml\n")
+	a["/map.xml"] = robotstest.Sitemap("http://a.test/1", "http://a.test/2")
+	kit.InBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+		kept := store.Memory()
+		for run := range 2 {
+			c := kit.Start(t, web, nil, collyrobots.Store(kept), collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true}))
+			c.CheckHead = true
+			c.OnRequest(func(r *colly.Request) {
+				if run == 0 && r.URL.Path == "/1" {
+					r.URL.Host = "dead.test"
+				}
+			})
+			c.Visit("http://a.test/0")
+			kit.Must(t, c.Robots.Close())
+		}
+		if uris := kit.URIsOf(web.Log("a.test")); strings.Count(uris, "/1") != 2 || strings.Count(uris, "/2") != 2 {
+			t.Errorf("requests to a.test: %s", uris)
+		}
+	})
+}

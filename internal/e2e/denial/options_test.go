@@ -1,0 +1,274 @@
+package denial
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// TestDelayOptions checks which delay and reason each combination of options leads to.
+func TestDelayOptions(t *testing.T) {
+	const ms = time.Millisecond
+	cases := []struct {
+		name   string
+		robots string
+		opts   []collyrobots.Option
+		delay  time.Duration
+		reason collyrobots.Reason
+	}{
+		{"none", "", nil, 0, collyrobots.ReasonNoRule},
+		{"as written", "Crawl-delay: 1.5", nil, 1500 * ms, collyrobots.ReasonNoRule},
+		{"MinDelay", "Crawl-delay: 0.1", []collyrobots.Option{collyrobots.MinDelay(150 * ms)}, 150 * ms, collyrobots.ReasonNoRule},
+		{"MaxDelay", "Crawl-delay: 60", []collyrobots.Option{collyrobots.MaxDelay(100 * ms)}, 100 * ms, collyrobots.ReasonNoRule},
+		{"SkipAbove", "Crawl-delay: 60", []collyrobots.Option{collyrobots.SkipAbove(100 * ms)}, 100 * ms, collyrobots.ReasonDelay},
+		{"not above", "Crawl-delay: 0.1", []collyrobots.Option{collyrobots.SkipAbove(100 * ms)}, 100 * ms, collyrobots.ReasonNoRule},
+		{"Google", "Crawl-delay: 2", []collyrobots.Option{collyrobots.Dialect(dialect.Google())}, 0, collyrobots.ReasonNoRule},
+		{"Google, honoured", "Crawl-delay: 2", []collyrobots.Option{collyrobots.Dialect(dialect.Google()), collyrobots.HonorCrawlDelay()},
+			2 * time.Second, collyrobots.ReasonNoRule},
+		{"HonorRequestRate", "Request-rate: 10/1m", []collyrobots.Option{collyrobots.HonorRequestRate()}, 6 * time.Second, collyrobots.ReasonNoRule},
+		{"Seznam", "Request-rate: 10/1m", []collyrobots.Option{collyrobots.Dialect(dialect.Seznam())}, 6 * time.Second, collyrobots.ReasonNoRule},
+		{"without HonorRequestRate", "Request-rate: 10/1m", nil, 0, collyrobots.ReasonNoRule},
+		{"CocCoc", "Crawl-delay: 3600", []collyrobots.Option{collyrobots.Dialect(dialect.CocCoc())}, 10 * time.Second, collyrobots.ReasonNoRule},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\n" + tc.robots + "\nDisallow: /x\n"}})
+			c := kit.Start(t, web, nil, tc.opts...)
+			d, err := c.Robots.Check(t.Context(), "http://a.test/")
+			if err != nil || d.Delay != tc.delay || d.Reason != tc.reason || d.Allowed != (tc.reason == collyrobots.ReasonNoRule) {
+				t.Errorf("got %v, delay %v (%v); want delay %v, %s", d, d.Delay, err, tc.delay, tc.reason)
+			}
+			if said := strings.Contains(c.Logged.String(), "crawl delay is longer than"); said != (d.CrawlDelay > d.Delay) {
+				t.Errorf("got log %q", c.Logged)
+			}
+		})
+	}
+}
+
+// TestInvalidOptions checks that the error of New names each invalid option.
+func TestInvalidOptions(t *testing.T) {
+	cases := map[string]collyrobots.Option{
+		"ProductToken":   collyrobots.ProductToken("ExampleBot", "Example Bot/1.0"),
+		"MinDelay":       collyrobots.MinDelay(-1),
+		"MaxDelay":       collyrobots.MaxDelay(0),
+		"SkipAbove":      collyrobots.SkipAbove(0),
+		"FollowSitemaps": collyrobots.FollowSitemaps(collyrobots.Feed{Window: -1}),
+		"OnDenied":       collyrobots.OnDenied(nil),
+		"OnEvent":        collyrobots.OnEvent(nil),
+		"Store":          collyrobots.Store(nil),
+		"Logger":         collyrobots.Logger(nil),
+		"HTTPClient":     collyrobots.HTTPClient(nil),
+		"SignRequests":   collyrobots.SignRequests(nil),
+		"SignWhenAsked":  collyrobots.SignWhenAsked(nil),
+		"SharedPace":     collyrobots.SharedPace(nil),
+		"ShardByHost":    collyrobots.ShardByHost(3, 3),
+		"Option":         {},
+	}
+	var all []collyrobots.Option
+	for name, o := range cases {
+		all = append(all, o)
+		_, err := collyrobots.New(o)
+		var fault *collyrobots.OptionError
+		if !errors.As(err, &fault) || fault.Option != name || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	c := colly.NewCollector()
+	_, err := collyrobots.WithRobots(c, all...)
+	for name := range cases {
+		if err == nil || !strings.Contains(err.Error(), "collyrobots: "+name+": ") {
+			t.Errorf("several invalid options: %s is missing in %v", name, err)
+		}
+	}
+	for _, o := range []collyrobots.Option{
+		collyrobots.ProductToken(), collyrobots.ProductToken(""), collyrobots.ProductToken("*"),
+		collyrobots.MaxDelay(-1), collyrobots.SkipAbove(-1),
+		collyrobots.FollowSitemaps(collyrobots.Feed{MaxURLs: -1}),
+		collyrobots.ShardByHost(0, 0), collyrobots.ShardByHost(-1, 0), collyrobots.ShardByHost(2, -1),
+		collyrobots.ForHosts("a.test", collyrobots.ShardByHost(2, 1)),
+	} {
+		if _, err := collyrobots.New(o); err == nil {
+			t.Error("an invalid option caused no error")
+		}
+	}
+	if _, err := collyrobots.WithRobots(nil); err == nil {
+		t.Error("WithRobots(nil) succeeds")
+	}
+}
+
+func TestForHosts(t *testing.T) {
+	robots := "User-agent: *\nDisallow: /*x$\nCrawl-delay: 2\n"
+	web := robotstest.New(t, robotstest.Sites{
+		"a.test": {"/robots.txt": robots}, "own.test": {"/robots.txt": robots}, "cdn.own.test": {"/robots.txt": robots},
+		"old.test": {"/robots.txt": robots}, "slow.test:8080": {"/robots.txt": robots},
+	})
+	c := kit.Start(t, web, nil,
+		collyrobots.MinDelay(100*time.Millisecond),
+		collyrobots.ForHosts("cdn.own.test", collyrobots.Dialect(dialect.Google())),
+		collyrobots.ForHosts("*own.test", collyrobots.IgnoreRobotsWithPermission(), collyrobots.MinDelay(0)),
+		collyrobots.ForHosts("old.*", collyrobots.Dialect(dialect.Original1994()), collyrobots.HonorCrawlDelay()),
+		collyrobots.ForHosts("*:8080", collyrobots.MinDelay(time.Minute)),
+	)
+	for _, tc := range []struct {
+		url     string
+		dialect dialect.Dialect
+		allowed bool
+		reason  collyrobots.Reason
+		delay   time.Duration
+	}{
+		{"http://a.test/x", dialect.RFC9309(), false, collyrobots.ReasonRule, 2 * time.Second},
+		{"http://cdn.own.test/x", dialect.Google(), false, collyrobots.ReasonRule, 100 * time.Millisecond},
+		{"http://own.test/x", dialect.RFC9309(), true, collyrobots.ReasonIgnored, 0},
+		{"http://old.test/x", dialect.Original1994(), true, collyrobots.ReasonNoRule, 2 * time.Second},
+		{"http://slow.test:8080/", dialect.RFC9309(), true, collyrobots.ReasonNoRule, time.Minute},
+	} {
+		d, err := c.Robots.Check(t.Context(), tc.url)
+		if err != nil || d.Dialect != tc.dialect || d.Allowed != tc.allowed || d.Reason != tc.reason || d.Delay != tc.delay {
+			t.Errorf("got %v, %s, delay %v (%v); want %+v", d, d.Dialect, d.Delay, err, tc)
+		}
+	}
+	if kit.URIsOf(web.Log("own.test")) != "" {
+		t.Errorf("requests to own.test: %s, want none", kit.URIsOf(web.Log("own.test")))
+	}
+	for _, bad := range []collyrobots.Option{
+		collyrobots.ForHosts("", collyrobots.MinDelay(1)),
+		collyrobots.ForHosts("A.test", collyrobots.MinDelay(1)),
+		collyrobots.ForHosts("http://a.test/"),
+		collyrobots.ForHosts("[", collyrobots.MinDelay(1)),
+		collyrobots.ForHosts("a.test", collyrobots.MinDelay(-1), collyrobots.DryRun(), collyrobots.Option{}),
+	} {
+		_, err := collyrobots.New(bad)
+		var fault *collyrobots.OptionError
+		if !errors.As(err, &fault) || fault.Option != "ForHosts" {
+			t.Errorf("invalid ForHosts: got %v", err)
+		}
+	}
+	_, err := collyrobots.New(collyrobots.ForHosts("a.test", collyrobots.MinDelay(-1), collyrobots.DryRun()))
+	if s := fmt.Sprint(err); !strings.Contains(s, "MinDelay") || !strings.Contains(s, "DryRun") {
+		t.Errorf("the error does not name every fault: %v", err)
+	}
+}
+
+// TestDryRun checks that a dry run reports denials and does not enforce them.
+func TestDryRun(t *testing.T) {
+	s := robotstest.Pages(6, "User-agent: *\nCrawl-delay: 3600\nDisallow: /1\nDisallow: /next\n")
+	s["/2"] = robotstest.Redirect("/next")
+	s["/next"] = robotstest.Page()
+	web := robotstest.New(t, robotstest.Sites{"a.test": s})
+	for name, options := range map[string][]colly.CollectorOption{"sync": nil, "async": kit.Async} {
+		c := kit.Start(t, web, options, collyrobots.DryRun()).Follow()
+		c.Impolite = true
+		c.Visit("http://a.test/")
+		c.Wait()
+		h := c.Robots.Stats().Hosts[0]
+		if len(c.Pages) != 7 || h.Requests != 9 || h.Denied != 2 || h.Delay != time.Hour || h.MinGap > time.Minute {
+			t.Errorf("%s: %d pages, %+v", name, len(c.Pages), h)
+		}
+		kit.WantDenied(t, c, "http://a.test/1", collyrobots.ReasonRule, 3)
+	}
+}
+
+// TestMaxDelayAndSkipAbove checks both options together. A host whose crawl delay is longer than
+// SkipAbove is skipped; otherwise MaxDelay caps the delay. In ForHosts they replace the options
+// outside of it.
+func TestMaxDelayAndSkipAbove(t *testing.T) {
+	type options = []collyrobots.Option
+	both := options{collyrobots.MaxDelay(10 * time.Second), collyrobots.SkipAbove(time.Minute)}
+	reversed := options{collyrobots.SkipAbove(time.Minute), collyrobots.MaxDelay(10 * time.Second)}
+	useless := options{collyrobots.MaxDelay(time.Hour), collyrobots.SkipAbove(time.Minute)}
+	forHost := options{collyrobots.ForHosts("a.*", both...)}
+	forOthers := options{collyrobots.ForHosts("b.*", both...)}
+	patient := append(both, collyrobots.ForHosts("a.*", collyrobots.SkipAbove(time.Hour), collyrobots.MaxDelay(30*time.Second)))
+	for _, tc := range []struct {
+		name  string
+		opts  options
+		asked string
+		delay time.Duration // the delay in force; 0 if the host is skipped
+		says  string        // the log; "" if nothing is logged
+	}{
+		{"short", both, "5", 5 * time.Second, ""},
+		{"as long as MaxDelay", both, "10", 10 * time.Second, ""},
+		{"over MaxDelay", both, "11", 10 * time.Second, "longer than MaxDelay, capped"},
+		{"as long as SkipAbove", both, "60", 10 * time.Second, "longer than MaxDelay, capped"},
+		{"over SkipAbove", both, "61", 0, "longer than SkipAbove, host is skipped"},
+		{"over SkipAbove, given first", reversed, "61", 0, "longer than SkipAbove, host is skipped"},
+		{"under both, MaxDelay the longer", useless, "60", time.Minute, ""},
+		{"between the two, MaxDelay the longer", useless, "61", 0, "longer than SkipAbove, host is skipped"},
+		{"capped for some hosts", forHost, "60", 10 * time.Second, "longer than MaxDelay, capped"},
+		{"skipped for some hosts", forHost, "61", 0, "longer than SkipAbove, host is skipped"},
+		{"for other hosts", forOthers, "61", 61 * time.Second, ""},
+		{"capped where the others are skipped", patient, "61", 30 * time.Second, "longer than MaxDelay, capped"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: "+tc.asked+"\n")}, func(t *testing.T, web *robotstest.Web) {
+				c := kit.Start(t, web, nil, tc.opts...)
+				c.Impolite = true
+				c.Visit("http://a.test/0")
+				c.Visit("http://a.test/1")
+				want := fmt.Sprintf("0s /robots.txt, %v /0, %v /1", tc.delay, 2*tc.delay)
+				if tc.delay == 0 {
+					want = "0s /robots.txt"
+					kit.WantDenied(t, c, "http://a.test/0", collyrobots.ReasonDelay, 0)
+				}
+				kit.WantSchedule(t, web, "a.test", want)
+				said := strings.Count(c.Logged.String(), "crawl delay is longer than")
+				if tc.says == "" && said != 0 || tc.says != "" && (said != 1 || !strings.Contains(c.Logged.String(), tc.says)) {
+					t.Errorf("the log does not have %q once: %s", tc.says, c.Logged)
+				}
+			})
+		})
+	}
+}
+
+// TestSkipAboveForOneScheme checks that a host that is skipped under http may be crawled under
+// https, with a delay of at least SkipAbove.
+func TestSkipAboveForOneScheme(t *testing.T) {
+	site := robotstest.Pages(3, "")
+	site["/robots.txt"] = func(w http.ResponseWriter, r *http.Request) {
+		if r.TLS == nil {
+			fmt.Fprint(w, "User-agent: *\nCrawl-delay: 3600\n")
+		}
+	}
+	kit.InBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, nil, collyrobots.SkipAbove(time.Minute))
+		c.Impolite = true
+		c.Visit("http://a.test/0")
+		kit.Must(t, c.Visit("https://a.test/1"))
+		kit.Must(t, c.Visit("https://a.test/2"))
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 1m0s /robots.txt, 2m0s /1, 3m0s /2")
+	})
+}
+
+// TestSkippedHostCanBeRetried checks that OnDenied gets the pages of a skipped host, and that they
+// can be retried after the host has shortened its crawl delay.
+func TestSkippedHostCanBeRetried(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(2, "")}, func(t *testing.T, web *robotstest.Web) {
+		web.Set("a.test", "/robots.txt", changing(time.Hour, "User-agent: *\nCrawl-delay: 3600\n", "User-agent: *\nCrawl-delay: 1\n"))
+		var skipped []error
+		c := kit.Start(t, web, nil, collyrobots.SkipAbove(time.Minute), collyrobots.OnDenied(func(r *colly.Request, err error) {
+			skipped = append(skipped, err)
+			time.Sleep(90 * time.Minute)
+			r.Retry()
+		}))
+		c.Visit("http://a.test/0")
+		kit.WantURIs(t, web, "a.test", "/robots.txt /robots.txt /0")
+		denied := (*collyrobots.DisallowedError)(nil)
+		if len(skipped) != 1 || !errors.As(skipped[0], &denied) || denied.Decision.Reason != collyrobots.ReasonDelay ||
+			denied.Decision.CrawlDelay != time.Hour || !strings.Contains(skipped[0].Error(), "1h0m0s") {
+			t.Errorf("OnDenied got %v", skipped)
+		}
+		if log := c.Logged.String(); strings.Count(log, "longer than SkipAbove, host is skipped") != 1 || strings.Contains(log, "MaxDelay") {
+			t.Errorf("got log %s", log)
+		}
+	})
+}

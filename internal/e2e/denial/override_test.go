@@ -1,0 +1,511 @@
+package denial
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/store"
+)
+
+// ownFile is a robots.txt that an operator uses in place of that of a site.
+const ownFile = "User-agent: OtherBot\nDisallow: /\n\nUser-agent: ExampleBot\nDisallow: /2\nCrawl-delay: 5\n"
+
+// withOwnFile returns the option that replaces the robots.txt of a.test.
+func withOwnFile(body string, opts ...collyrobots.Option) collyrobots.Option {
+	return collyrobots.ForHosts("a.test", append([]collyrobots.Option{collyrobots.RobotsTxt([]byte(body))}, opts...)...)
+}
+
+// TestRobotsTxtOption checks that the operator's file decides in place of that of the site, which
+// is not requested, and that other hosts are not affected.
+func TestRobotsTxtOption(t *testing.T) { kit.ForEachClient(t, testRobotsTxtOption) }
+
+func testRobotsTxtOption(t *testing.T, start kit.Starter) {
+	sites := robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nDisallow: /"), "b.test": robotstest.Pages(3, "User-agent: *\nDisallow: /1\n")}
+	sites["b.test"]["/0"] = robotstest.Redirect("http://a.test/3")
+	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil, withOwnFile(ownFile))
+		c.Impolite = true
+		for _, path := range []string{"/1", "/2", "/3?q"} {
+			c.Visit("http://a.test" + path)
+			c.Visit("https://a.test" + path + "&https")
+		}
+		c.Visit("http://b.test/1")
+		c.Visit("http://b.test/0")
+		kit.WantSchedule(t, web, "a.test", "0s /1, 5s /1&https, 10s /3?q, 15s /3?q&https, 20s /3")
+		kit.WantURIs(t, web, "b.test", "/robots.txt /0")
+		kit.WantDenied(t, c, "http://a.test/2", collyrobots.ReasonRule, 5)
+		kit.WantDenied(t, c, "http://b.test/1", collyrobots.ReasonRule, 2)
+	})
+}
+
+// TestRobotsTxtDialects checks that the operator's file is read in every dialect, and obeyed by
+// every way to send a request.
+func TestRobotsTxtDialects(t *testing.T) {
+	for _, d := range dialect.All() {
+		kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nDisallow: /")}, func(t *testing.T, web *robotstest.Web) {
+			c := kit.Start(t, web, nil, collyrobots.Dialect(d), collyrobots.HonorCrawlDelay(), collyrobots.ProductToken("ExampleBot"), withOwnFile(ownFile))
+			c.Impolite = true
+			c.Visit("http://a.test/1")
+			c.Visit("http://a.test/2")
+			req, _ := http.NewRequest(http.MethodGet, "http://a.test/2", nil)
+			if turn, err := c.Robots.Acquire(t.Context(), req); err == nil {
+				t.Errorf("%v: Acquire let /2 through", d)
+				turn.End()
+			}
+			resp, err := (&http.Client{Transport: c.Robots.Transport(c.Transport)}).Get("http://a.test/0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp.Body.Close()
+			kit.WantSchedule(t, web, "a.test", "0s /1, 5s /0")
+		})
+	}
+}
+
+// TestRobotsTxtOtherHosts checks the operator's file for a site that a Host header names, and for
+// an ftp server.
+func TestRobotsTxtOtherHosts(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"b.test": robotstest.Pages(3, "User-agent: *\nDisallow: /")}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, nil, withOwnFile(ownFile))
+		c.Impolite = true
+		ftp := &kit.FTPServer{Began: time.Now(), Files: map[string]string{"/robots.txt": "User-agent: *\nDisallow: /\n", "/1": "one", "/2": "two"}}
+		c.Transport.RegisterProtocol("ftp", ftp)
+		for _, path := range []string{"/1", "/2"} {
+			c.Request(http.MethodGet, "http://b.test"+path, nil, nil, http.Header{"Host": {"a.test"}})
+			c.Visit("ftp://a.test" + path)
+		}
+		kit.WantURIs(t, web, "b.test", "/1")
+		if got := strings.Join(ftp.Log, ", "); got != "0s /1" {
+			t.Errorf("requests by ftp: %s", got)
+		}
+	})
+}
+
+// TestRobotsTxtDecision checks how decisions, events, logs and Stats name the option.
+func TestRobotsTxtDecision(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "")}, func(t *testing.T, web *robotstest.Web) {
+		var events []collyrobots.Event
+		c := kit.Start(t, web, nil, withOwnFile(ownFile, collyrobots.MaxDelay(time.Second)), collyrobots.OnEvent(func(e collyrobots.Event) {
+			if e.Kind == collyrobots.EventRobots {
+				events = append(events, e)
+			}
+		}))
+		for path, want := range map[string]string{
+			"/2": `http://a.test/2 denied: "Disallow: /2", line 5 of option RobotsTxt, group "ExampleBot" (rfc9309)`,
+			"/1": `http://a.test/1 allowed: no rule of option RobotsTxt matches (rfc9309)`,
+		} {
+			d, err := c.Robots.Check(t.Context(), "http://a.test"+path)
+			if err != nil || d.String() != want {
+				t.Errorf("got %s (%v), want %s", d, err, want)
+			}
+			if d.Option != "RobotsTxt" || !d.Fetched.IsZero() || !d.Expires.IsZero() || d.Status != 0 || d.Err != nil ||
+				d.CrawlDelay != 5*time.Second || d.Delay != time.Second {
+				t.Errorf("got %+v", d)
+			}
+			kit.Survives(t, d)
+		}
+		if got := c.Robots.Stats().Policies[collyrobots.RobotsRules].Count; got != 1 {
+			t.Errorf("Stats counts %d robots.txt files with rules, want 1", got)
+		}
+		if text := c.Logged.String(); !strings.Contains(text, `crawl delay is longer than MaxDelay, capped" robots="option RobotsTxt"`) {
+			t.Errorf("got log %q", text)
+		}
+		c.Robots.Close()
+		if len(events) != 1 || events[0].Option != "RobotsTxt" || string(events[0].Body) != ownFile || events[0].Stored || events[0].RobotsStatus != collyrobots.RobotsRules {
+			t.Errorf("got events %+v", events)
+		}
+		kit.WantURIs(t, web, "a.test", "")
+	})
+}
+
+// TestRobotsTxtSitemaps checks that the sitemaps of the operator's file are read, and not those of
+// the site.
+func TestRobotsTxtSitemaps(t *testing.T) {
+	own := "User-agent: *\nDisallow: /2\nSitemap: http://a.test/own.xml\n"
+	sites := func() robotstest.Sites {
+		a := robotstest.Pages(4, "User-agent: *\nDisallow: /\nSitemap: http://a.test/site.xml\n")
+		a["/own.xml"] = robotstest.Sitemap("http://a.test/1", "http://a.test/2")
+		a["/site.xml"] = robotstest.Sitemap("http://a.test/3")
+		return robotstest.Sites{"a.test": a}
+	}
+	t.Run("FollowSitemaps", func(t *testing.T) {
+		kit.InBubble(t, sites(), func(t *testing.T, web *robotstest.Web) {
+			c := kit.Start(t, web, nil, withOwnFile(own), collyrobots.FollowSitemaps(collyrobots.Feed{}))
+			c.Impolite = true
+			c.Visit("http://a.test/0")
+			kit.WantURIs(t, web, "a.test", "/0 /own.xml /1")
+		})
+	})
+	t.Run("Pages", func(t *testing.T) {
+		kit.InBubble(t, sites(), func(t *testing.T, web *robotstest.Web) {
+			c := kit.Start(t, web, nil, withOwnFile(own))
+			c.Impolite = true
+			var pages []string
+			for e, err := range c.Robots.Pages(t.Context(), collyrobots.Feed{}, "http://a.test/") {
+				kit.Must(t, err)
+				pages = append(pages, e.Loc)
+			}
+			if !slices.Equal(pages, []string{"http://a.test/1"}) {
+				t.Errorf("got pages %q", pages)
+			}
+			kit.WantURIs(t, web, "a.test", "/own.xml")
+		})
+	})
+	t.Run("WellKnown", func(t *testing.T) {
+		s := sites()
+		s["a.test"]["/sitemap.xml"] = robotstest.Sitemap("http://a.test/1")
+		kit.InBubble(t, s, func(t *testing.T, web *robotstest.Web) {
+			c := kit.Start(t, web, nil, withOwnFile(""), collyrobots.FollowSitemaps(collyrobots.Feed{WellKnown: true}))
+			c.Impolite = true
+			c.Visit("http://a.test/0")
+			kit.WantURIs(t, web, "a.test", "/0 /sitemap.xml /1")
+		})
+	})
+}
+
+// TestRobotsTxtStore checks that the operator's file is neither written to a Store nor replaced by
+// a record in it.
+func TestRobotsTxtStore(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nDisallow: /1\n")}, func(t *testing.T, web *robotstest.Web) {
+		s := store.Memory()
+		own := []collyrobots.Option{collyrobots.Store(s), withOwnFile("User-agent: *\nDisallow: /2\n")}
+		for _, opts := range [][]collyrobots.Option{own, {collyrobots.Store(s)}, own} {
+			c := kit.Start(t, web, nil, opts...)
+			c.Impolite = true
+			c.Visit("http://a.test/1")
+			c.Visit("http://a.test/2")
+			kit.Must(t, c.Robots.Close())
+		}
+		kit.WantURIs(t, web, "a.test", "/1 /robots.txt /2 /1")
+	})
+}
+
+// TestRobotsTxtShadow checks that other dialects are compared on the operator's file.
+func TestRobotsTxtShadow(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "")}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, nil, withOwnFile("User-agent: *\nDisallow: /*1\n"), collyrobots.Shadow(dialect.Original1994()))
+		c.Visit("http://a.test/1")
+		c.Visit("http://a.test/2")
+		s := c.Robots.Stats().Shadows[0]
+		if s.Compared != 2 || s.Laxer != 1 || s.Differences[0].Shadow.Option != "RobotsTxt" {
+			t.Errorf("got %+v", s)
+		}
+		kit.WantURIs(t, web, "a.test", "/2")
+	})
+}
+
+// TestRobotsTxtAndIgnore checks that the later one of RobotsTxt and IgnoreRobotsWithPermission
+// applies, and that a dry run denies nothing.
+func TestRobotsTxtAndIgnore(t *testing.T) {
+	file := collyrobots.RobotsTxt([]byte(ownFile))
+	ignore := collyrobots.IgnoreRobotsWithPermission()
+	for name, test := range map[string]struct {
+		opts   []collyrobots.Option
+		denied bool
+	}{
+		"RobotsTxt":         {[]collyrobots.Option{collyrobots.ForHosts("a.test", ignore, file)}, true},
+		"RobotsTxt, inside": {[]collyrobots.Option{ignore, collyrobots.ForHosts("a.test", file)}, true},
+		"Ignore":            {[]collyrobots.Option{collyrobots.ForHosts("a.test", file, ignore)}, false},
+		"first pattern":     {[]collyrobots.Option{collyrobots.ForHosts("*", file), collyrobots.ForHosts("a.test", ignore)}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, err := collyrobots.New(test.opts...)
+			kit.Must(t, err)
+			defer p.Close()
+			c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
+			kit.Must(t, p.Attach(c))
+			d, err := p.Check(t.Context(), "http://a.test/2")
+			if err != nil || d.Allowed == test.denied {
+				t.Errorf("got %v (%v)", d, err)
+			}
+		})
+	}
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "")}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, nil, collyrobots.DryRun(), withOwnFile(ownFile))
+		c.Impolite = true
+		c.Visit("http://a.test/2")
+		kit.WantURIs(t, web, "a.test", "/2")
+		kit.WantDenied(t, c, "http://a.test/2", collyrobots.ReasonRule, 5)
+	})
+}
+
+// TestOverrideFaults checks the faults of the options, and the warning about a file that is not
+// read as written.
+func TestOverrideFaults(t *testing.T) {
+	for _, test := range []struct {
+		option collyrobots.Option
+		want   string
+	}{
+		{collyrobots.RobotsTxt([]byte(ownFile)), "RobotsTxt: can only be used inside ForHosts"},
+		{collyrobots.ForHosts("a.test", collyrobots.RobotsTxt(nil)), `ForHosts: "a.test": RobotsTxt: the file is nil; an empty file, []byte{}, allows everything`},
+		{collyrobots.WhenUnreachable(0), "WhenUnreachable: 0 is not DenyAll or AllowAll"},
+		{collyrobots.WhenForbidden(7), "WhenForbidden: 7 is not DenyAll or AllowAll"},
+	} {
+		_, err := collyrobots.New(test.option)
+		fault := (*collyrobots.OptionError)(nil)
+		if !errors.As(err, &fault) || err.Error() != "collyrobots: "+test.want {
+			t.Errorf("got %v, want %s", err, test.want)
+		}
+	}
+	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(1, "")})
+	c := kit.Start(t, web, nil, withOwnFile("/etc/bot/robots.txt"))
+	if text := c.Logged.String(); !strings.Contains(text, "RobotsTxt has lines that the dialect ignores") || !strings.Contains(text, "no key and colon, line ignored: /etc/bot/robots.txt") {
+		t.Errorf("got log %q", text)
+	}
+	body := []byte("User-agent: *\nDisallow: /1\n")
+	c = kit.Start(t, web, nil, collyrobots.ForHosts("a.test", collyrobots.RobotsTxt(body)))
+	copy(body, strings.Repeat("#", len(body)))
+	if d, err := c.Robots.Check(t.Context(), "http://a.test/1"); err != nil || d.Allowed || c.Logged.Len() > 0 {
+		t.Errorf("got %v (%v), log %q; want a copy of the file", d, err, c.Logged)
+	}
+}
+
+// TestWhenUnreachable checks the requests to a host with an unreachable robots.txt under each
+// dialect, and which decision says that the option has decided.
+func TestWhenUnreachable(t *testing.T) { kit.ForEachClient(t, testWhenUnreachable) }
+
+func testWhenUnreachable(t *testing.T, start kit.Starter) {
+	for _, d := range dialect.All() {
+		for answer, robots := range map[string]any{"500": 500, "429": 429, "dropped": kit.Drop, "broken redirect": robotstest.Redirect("mailto:a@a.test")} {
+			for _, access := range []collyrobots.Access{collyrobots.DenyAll, collyrobots.AllowAll} {
+				t.Run(fmt.Sprint(d, "/", answer, "/", access), func(t *testing.T) {
+					kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": robots, "/1": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
+						c := start(t, web, nil, collyrobots.Dialect(d), collyrobots.WhenUnreachable(access))
+						c.Impolite = true
+						c.Visit("http://a.test/1")
+						if sent := strings.HasSuffix(kit.URIsOf(web.Log("a.test")), "/1"); sent != (access == collyrobots.AllowAll) {
+							t.Errorf("got requests %s", kit.URIsOf(web.Log("a.test")))
+						}
+						decision, err := c.Robots.Check(t.Context(), "http://a.test/1")
+						if err != nil || decision.Option != "WhenUnreachable" || decision.Err == nil || decision.Allowed != (access == collyrobots.AllowAll) {
+							t.Errorf("got %v (%v)", decision, err)
+						}
+						text := decision.String()
+						if !strings.Contains(text, "robots.txt: robots.txt cannot be read: ") || !strings.HasSuffix(text, fmt.Sprintf(", by option WhenUnreachable (%v)", d)) {
+							t.Errorf("got %s", text)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestWhenUnreachableKeepsBackOff checks that AllowAll does not shorten the back-off of a
+// robots.txt that was answered with 503, and that a readable file applies as soon as it was read.
+func TestWhenUnreachableKeepsBackOff(t *testing.T) {
+	busy := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "120")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	sites := robotstest.Sites{"a.test": robotstest.Pages(4, "")}
+	sites["a.test"]["/robots.txt"] = busy
+	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		var changes []*collyrobots.RobotsChange
+		c := kit.Start(t, web, nil, collyrobots.WhenUnreachable(collyrobots.AllowAll), collyrobots.OnEvent(func(e collyrobots.Event) {
+			if e.Change != nil && e.Option == "" {
+				changes = append(changes, e.Change)
+			}
+		}))
+		c.Impolite = true
+		c.Visit("http://a.test/0") // waits until the end of the Retry-After, and requests robots.txt again then
+		web.Set("a.test", "/robots.txt", "User-agent: *\nDisallow: /2\nCrawl-delay: 10")
+		c.Visit("http://a.test/1")
+		time.Sleep(10 * time.Minute)
+		c.Visit("http://a.test/2")
+		c.Visit("http://a.test/3")
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 2m0s /robots.txt, 4m0s /0, 4m1s /robots.txt, 4m11s /1, 14m11s /3")
+		c.Robots.Close()
+		if len(changes) != 1 || changes[0].Old.RobotsStatus != collyrobots.RobotsNone || changes[0].New.RobotsStatus != collyrobots.RobotsRules {
+			t.Errorf("got changes %+v", changes)
+		}
+	})
+}
+
+// TestWhenUnreachableAfterCopy checks an outage after the file was read, also across processes that
+// share a Store: AllowAll obeys the last copy, and DenyAll denies.
+func TestWhenUnreachableAfterCopy(t *testing.T) {
+	for access, want := range map[collyrobots.Access]string{
+		collyrobots.AllowAll: "/robots.txt /1 /robots.txt /1",
+		collyrobots.DenyAll:  "/robots.txt /1 /robots.txt",
+	} {
+		kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nDisallow: /2")}, func(t *testing.T, web *robotstest.Web) {
+			s := store.Memory()
+			for range 2 {
+				c := kit.Start(t, web, nil, collyrobots.Store(s), collyrobots.WhenUnreachable(access))
+				c.Impolite = true
+				c.Visit("http://a.test/1")
+				c.Visit("http://a.test/2")
+				kit.Must(t, c.Robots.Close())
+				web.Set("a.test", "/robots.txt", 500)
+				time.Sleep(25 * time.Hour)
+			}
+			kit.WantURIs(t, web, "a.test", want)
+		})
+	}
+}
+
+// TestWhenForbidden checks a robots.txt that is answered with 401 or 403, also behind a login.
+func TestWhenForbidden(t *testing.T) { kit.ForEachClient(t, testWhenForbidden) }
+
+func testWhenForbidden(t *testing.T, start kit.Starter) {
+	for _, d := range dialect.All() {
+		for _, status := range []int{401, 403} {
+			for _, access := range []collyrobots.Access{0, collyrobots.DenyAll, collyrobots.AllowAll} {
+				t.Run(fmt.Sprintf("%v/%d/%d", d, status, access), func(t *testing.T) {
+					kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": status, "/1": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
+						opts := []collyrobots.Option{collyrobots.Dialect(d)}
+						option := ""
+						if access != 0 {
+							opts = append(opts, collyrobots.ForHosts("a.test", collyrobots.WhenForbidden(access)))
+							option = "WhenForbidden"
+						}
+						c := start(t, web, nil, opts...)
+						c.Impolite = true
+						c.Visit("http://a.test/1")
+						c.Visit("http://a.test/1?again")
+						want := "/robots.txt /1 /1?again"
+						if access == collyrobots.DenyAll {
+							want = "/robots.txt"
+							kit.WantDenied(t, c, "http://a.test/1", collyrobots.ReasonUnreachable, 0)
+						}
+						kit.WantURIs(t, web, "a.test", want)
+						decision, err := c.Robots.Check(t.Context(), "http://a.test/1")
+						if err != nil || decision.Option != option || decision.Status != status || (decision.Err != nil) != (access == collyrobots.DenyAll) {
+							t.Errorf("got %+v (%v)", decision, err)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestForbiddenIsFinal checks that a denial by WhenForbidden counts as final: pages that wait are
+// denied at once when robots.txt is forbidden, a retry is not delayed, and a Frontier does not try
+// the page again.
+func TestForbiddenIsFinal(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(0, kit.NoDenys)}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, kit.Async, collyrobots.MinDelay(time.Hour), collyrobots.WhenForbidden(collyrobots.DenyAll))
+		c.Impolite = true
+		began := time.Now()
+		for i := range 40 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+		}
+		time.Sleep(20 * time.Hour)
+		web.Set("a.test", "/robots.txt", 403) // read after 24 hours, in the turn of a page
+		c.Wait()
+		if took := time.Since(began); took != 25*time.Hour || len(c.Denied) != 17 {
+			t.Errorf("%d pages were denied after %v, want 17 after 25 hours", len(c.Denied), took)
+		}
+	})
+	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": 403, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, nil, collyrobots.WhenForbidden(collyrobots.DenyAll))
+		began := time.Now()
+		c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
+		c.Visit("http://a.test/1")
+		if time.Since(began) > 0 || len(web.Log("a.test")) != 1 {
+			t.Errorf("the retries took %v and sent %v", time.Since(began), web.Log("a.test"))
+		}
+	})
+	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": 403, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
+		store := kit.NewMemoryStore()
+		c := kit.Start(t, web, kit.Async, collyrobots.Frontier(store), collyrobots.WhenForbidden(collyrobots.DenyAll))
+		kit.Must(t, c.Visit("http://a.test/0"))
+		c.Wait()
+		kit.WantStates(t, store, "denied: /0")
+	})
+}
+
+// TestNeverCome checks that a file that denies everything keeps all requests away from a host,
+// including those for its robots.txt and its sitemaps, and those that other sites lead to.
+func TestNeverCome(t *testing.T) {
+	sites := robotstest.Sites{
+		"a.test": robotstest.Pages(3, "Sitemap: http://a.test/map.xml\n"),
+		"b.test": {"/robots.txt": "Sitemap: http://a.test/map.xml\n", "/0": robotstest.Page("http://a.test/1"), "/1": robotstest.Redirect("http://a.test/2")},
+	}
+	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, kit.Async, withOwnFile("User-agent: *\nDisallow: /\n"), collyrobots.FollowSitemaps(collyrobots.Feed{WellKnown: true}))
+		c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+		for _, u := range []string{"http://a.test/", "https://a.test/0", "http://b.test/0", "http://b.test/1"} {
+			c.Visit(u)
+		}
+		c.Wait()
+		for _, err := range c.Robots.Pages(t.Context(), collyrobots.Feed{}, "http://a.test/") {
+			t.Error(err)
+		}
+		kit.WantURIs(t, web, "a.test", "")
+		if got := len(web.Log("b.test")); got != 3 {
+			t.Errorf("%d requests to b.test, want 3", got)
+		}
+	})
+}
+
+// TestRobotsTxtSchedule checks that Request-rate, Visit-time and Clean-param lines of the
+// operator's file apply, also for a long time after it was first used.
+func TestRobotsTxtSchedule(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "")}, func(t *testing.T, web *robotstest.Web) {
+		own := "User-agent: *\nRequest-rate: 1/30s\nVisit-time: 0600-0859\nDisallow: /x\n"
+		c := kit.Start(t, web, kit.Async, collyrobots.HonorRequestRate(), withOwnFile(own))
+		visit := func(path string) {
+			c.Visit("http://a.test" + path)
+			synctest.Wait()
+		}
+		visit("/0")
+		visit("/1")
+		c.Wait()
+		time.Sleep(40 * 24 * time.Hour)
+		visit("/2")
+		visit("/0?again")
+		c.Wait()
+		kit.WantSchedule(t, web, "a.test", "6h0m0s /0, 6h0m30s /1, 966h0m30s /2, 966h1m0s /0?again")
+	})
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "")}, func(t *testing.T, web *robotstest.Web) {
+		own := "User-agent: *\nDisallow: /x\nClean-param: sid /\nSitemap: http://a.test/map.xml\n"
+		web.Set("a.test", "/map.xml", robotstest.Sitemap("http://a.test/1?sid=1", "http://a.test/1?sid=2"))
+		c := kit.Start(t, web, nil, collyrobots.Dialect(dialect.Yandex()), withOwnFile(own), collyrobots.FollowSitemaps(collyrobots.Feed{}))
+		c.Visit("http://a.test/0")
+		kit.WantURIs(t, web, "a.test", "/0 /map.xml /1?sid=1")
+	})
+}
+
+// TestUnreachableLogNamesOption checks that the log says which option has decided about a robots.txt
+// that could not be read.
+func TestUnreachableLogNamesOption(t *testing.T) {
+	unreachable := []collyrobots.Option{collyrobots.WhenUnreachable(collyrobots.AllowAll)}
+	forbidden := []collyrobots.Option{collyrobots.WhenForbidden(collyrobots.DenyAll)}
+	for _, test := range []struct {
+		status int
+		opts   []collyrobots.Option
+		want   string
+	}{
+		{http.StatusInternalServerError, nil, ""},
+		{http.StatusInternalServerError, unreachable, "option=WhenUnreachable"},
+		{http.StatusInternalServerError, forbidden, ""},
+		{http.StatusForbidden, forbidden, "option=WhenForbidden"},
+	} {
+		kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": test.status, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
+			c := kit.Start(t, web, nil, test.opts...)
+			c.Impolite = true
+			c.Visit("http://a.test/")
+			log := c.Logged.String()
+			_, record, found := strings.Cut(log, "robots.txt could not be read")
+			record, _, _ = strings.Cut(record, "\n")
+			if !found || !strings.Contains(record, test.want) || test.want == "" && strings.Contains(record, "option=") {
+				t.Errorf("status %d, want %q, the log is:\n%s", test.status, test.want, log)
+			}
+		})
+	}
+}

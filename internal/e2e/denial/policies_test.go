@@ -1,0 +1,299 @@
+package denial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/store"
+)
+
+// TestUnreadableRobotsTxt checks which responses to GET /robots.txt allow the page under each
+// dialect, and that a denial is logged with the URL of the file.
+func TestUnreadableRobotsTxt(t *testing.T) {
+	cases := []struct {
+		name    string
+		dialect dialect.Dialect
+		answer  any
+		reason  collyrobots.Reason // of the denial; empty if the page is allowed
+	}{
+		{"RFC9309/503", dialect.RFC9309(), 503, collyrobots.ReasonUnreachable},
+		{"RFC9309/404", dialect.RFC9309(), 404, ""},
+		{"RFC9309/429", dialect.RFC9309(), 429, ""},
+		{"RFC9309/reset", dialect.RFC9309(), kit.Drop, collyrobots.ReasonUnreachable},
+		{"RFC9309/loop", dialect.RFC9309(), robotstest.Redirect("/robots.txt"), ""},
+		{"Google/429", dialect.Google(), 429, collyrobots.ReasonUnreachable},
+		{"Google/503", dialect.Google(), 503, collyrobots.ReasonUnreachable},
+		{"Google/403", dialect.Google(), 403, ""},
+		{"CocCoc/503", dialect.CocCoc(), 503, ""},
+		{"CocCoc/reset", dialect.CocCoc(), kit.Drop, collyrobots.ReasonSiteDown},
+		{"Original1994/500", dialect.Original1994(), 500, collyrobots.ReasonUnreachable},
+		{"Temoto/503", dialect.Temoto(), 503, ""},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": tc.answer, "/": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
+				c := kit.Start(t, web, nil, collyrobots.Dialect(tc.dialect))
+				c.Impolite = tc.dialect != dialect.RFC9309()
+				c.Visit("http://a.test/")
+				asked := strings.HasSuffix(kit.URIsOf(web.Log("a.test")), " /")
+				if asked != (tc.reason == "") {
+					t.Errorf("got requests %s to a.test", kit.URIsOf(web.Log("a.test")))
+				}
+				if tc.reason != "" {
+					kit.WantDenied(t, c, "http://a.test/", tc.reason, 0)
+					if !strings.Contains(c.Logged.String(), "a.test/robots.txt") {
+						t.Errorf("got log %q, want one with the URL of robots.txt", c.Logged.String())
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestUnusualRobotsTxtBytes checks that unusual bytes in a robots.txt cause neither a panic nor a
+// denial.
+func TestUnusualRobotsTxtBytes(t *testing.T) {
+	bodies := []any{"\x00\xff\xfe\r\r\n", strings.Repeat("User-agent:*\nDisallow:/", 1<<16), "<html><body>not found", []byte{0x1f, 0x8b, 8}, ""}
+	for i, body := range bodies {
+		web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": body, "/": robotstest.Page()}})
+		c := kit.Start(t, web, nil)
+		if err := c.Visit("http://a.test/"); err != nil || len(web.Log("a.test")) == 0 {
+			t.Errorf("body %d: got %v", i, err)
+		}
+	}
+}
+
+// TestRobotsTxtRequestHasNoCredentials checks that robots.txt is fetched once, with the user agent
+// and without the other headers and cookies of the collector.
+func TestRobotsTxtRequestHasNoCredentials(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(30, kit.NoDenys)})
+	c := kit.Start(t, web, kit.Async)
+	c.Headers = &http.Header{"Authorization": {"Bearer secret"}, "X-Mine": {"1"}}
+	c.SetCookies("http://a.test/", []*http.Cookie{{Name: "session", Value: "secret"}})
+	for i := range 30 {
+		c.Visit(fmt.Sprintf("http://a.test/%d", i))
+	}
+	c.Wait()
+	if n := strings.Count(kit.URIsOf(web.Log("a.test")), "/robots.txt"); n != 1 || len(web.Log("a.test")) != 31 {
+		t.Fatalf("%d fetches of robots.txt in %d requests, want 1 in 31", n, len(web.Log("a.test")))
+	}
+	for _, r := range web.Log("a.test") {
+		private := r.Header.Get("Authorization") + r.Header.Get("X-Mine") + r.Header.Get("Cookie")
+		if r.URI == "/robots.txt" && (private != "" || r.Header.Get("User-Agent") != "ExampleBot/1.0") {
+			t.Errorf("robots.txt was requested with header %v", r.Header)
+		}
+		if r.URI != "/robots.txt" && private == "" {
+			t.Errorf("%s was requested without the collector's headers", r.URI)
+		}
+	}
+}
+
+// TestRobotsTxtIgnoresAllowedDomains checks that AllowedDomains and MaxRequests do not apply to
+// robots.txt.
+func TestRobotsTxtIgnoresAllowedDomains(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{
+		"a.test":   {"/robots.txt": robotstest.Redirect("http://cdn.test/robots.txt"), "/": robotstest.Page("/x", "/y"), "/x": robotstest.Page(), "/y": robotstest.Page()},
+		"cdn.test": {"/robots.txt": "User-agent: *\nDisallow: /x"},
+	})
+	c := kit.Start(t, web, []colly.CollectorOption{colly.AllowedDomains("a.test"), colly.MaxRequests(3)}).Follow()
+	c.Visit("http://a.test/")
+	kit.WantURIs(t, web, "a.test", "/robots.txt / /y")
+}
+
+// TestRobotsTxtIgnoresFilters checks that AllowedDomains and the URL filters do not apply to the
+// redirects of a robots.txt, because they are for pages. Only DisallowedDomains applies: see
+// TestForbiddenDomains.
+func TestRobotsTxtIgnoresFilters(t *testing.T) {
+	for name, set := range map[string]colly.CollectorOption{
+		"AllowedDomains":       colly.AllowedDomains("a.test"),
+		"URLFilters":           colly.URLFilters(regexp.MustCompile(`^http://a\.test/\d?$`)),
+		"DisallowedURLFilters": colly.DisallowedURLFilters(regexp.MustCompile(`robots|cdn`)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := robotstest.Pages(3, "")
+			a["/robots.txt"] = robotstest.Redirect("https://cdn.test/a-robots")
+			kit.InBubble(t, robotstest.Sites{"a.test": a, "cdn.test": {
+				"/a-robots": robotstest.Redirect("/b-robots"), "/b-robots": "User-agent: *\nCrawl-delay: 1\nDisallow: /1"},
+			}, func(t *testing.T, web *robotstest.Web) {
+				c := kit.Start(t, web, []colly.CollectorOption{set}).Follow()
+				c.Visit("http://a.test/")
+				kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 1s /, 2s /0, 3s /2")
+				kit.WantURIs(t, web, "cdn.test", "/a-robots /b-robots")
+			})
+		})
+	}
+}
+
+// TestStoreAvoidsFetch checks that a robots.txt in the store is not fetched again, under any
+// dialect.
+func TestStoreAvoidsFetch(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(2, "User-agent: *\nDisallow: /1")})
+	shared := store.Memory()
+	defer shared.Close()
+	for _, d := range []dialect.Dialect{dialect.RFC9309(), dialect.Google(), dialect.CocCoc()} {
+		c := kit.Start(t, web, []colly.CollectorOption{colly.AllowURLRevisit()}, collyrobots.Store(shared), collyrobots.Dialect(d)).Follow()
+		c.Visit("http://a.test/")
+		c.Robots.Close()
+	}
+	kit.WantURIs(t, web, "a.test", "/robots.txt / /0 / /0 / /0")
+}
+
+// TestStoreHangs checks that the crawl continues without a store that does not answer, for example
+// a database behind a broken network, that this is logged, and that the crawl ends.
+func TestStoreHangs(t *testing.T) {
+	site := robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /2\nSitemap: http://a.test/map.xml", "/map.xml": robotstest.Sitemap("http://a.test/1", "http://a.test/2"), "*": robotstest.Page()}
+	kit.InBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, kit.Async, collyrobots.Store(hangingStore{}), collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true}))
+		began := time.Now()
+		kit.Must(t, c.Visit("http://a.test/0"))
+		c.Wait()
+		kit.Must(t, c.Robots.Close())
+		if took := time.Since(began); took > 2*time.Minute {
+			t.Errorf("the crawl took %v", took)
+		}
+		kit.WantURIs(t, web, "a.test", "/robots.txt /0 /map.xml /1")
+		for _, what := range []string{"action=reading", "action=updating", "sitemap record cannot be used", "sitemap record cannot be written"} {
+			if !strings.Contains(c.Logged.String(), what) {
+				t.Errorf("the log does not have %q:\n%s", what, c.Logged)
+			}
+		}
+	})
+}
+
+// A hangingStore is a store whose calls return when their context ends.
+type hangingStore struct{ store.Store }
+
+func (hangingStore) Get(ctx context.Context, _ string) ([]byte, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (hangingStore) Update(ctx context.Context, _ string, _ time.Duration, _ func([]byte) ([]byte, error)) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestRobotsTxtChangesAfterADay checks that the new rules and the new crawl delay of a robots.txt
+// apply to the pages that already wait, with a ticket or without. The file is fetched once a day,
+// and keeps the delay.
+func TestRobotsTxtChangesAfterADay(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(40, "")}, func(t *testing.T, web *robotstest.Web) {
+		began := time.Now()
+		web.Set("a.test", "/robots.txt", func(out http.ResponseWriter, _ *http.Request) {
+			if time.Since(began) < 20*time.Hour {
+				fmt.Fprint(out, "User-agent: *\nCrawl-delay: 3600")
+			} else {
+				fmt.Fprint(out, "User-agent: *\nCrawl-delay: 7200\nDisallow: /3")
+			}
+		})
+		c := kit.Start(t, web, kit.Async)
+		for i := range 40 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+			synctest.Wait()
+		}
+		c.Wait()
+		log := web.Log("a.test")
+		if want := 2 + 30; len(log) != want { // /3 was fetched before the change, /30 to /39 are denied
+			t.Fatalf("%d requests, want %d:\n%s", len(log), want, log)
+		}
+		for i, r := range log[1:] {
+			gap, want := r.Time.Sub(log[i].Time).Round(time.Microsecond), time.Hour
+			if i >= 24 {
+				want = 2 * time.Hour
+			}
+			if gap != want {
+				t.Errorf("gap %v before %s, want %v", gap, r.URI, want)
+			}
+			if r.URI == "/robots.txt" && r.Elapsed != 24*time.Hour {
+				t.Errorf("robots.txt was fetched again after %v, want 24h", r.Elapsed)
+			}
+		}
+	})
+}
+
+// changing returns a handler for a robots.txt that changes once, when the time after has passed.
+func changing(after time.Duration, before, then string) http.HandlerFunc {
+	began := time.Now()
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "max-age=600")
+		if time.Since(began) < after {
+			fmt.Fprint(w, before)
+			return
+		}
+		fmt.Fprint(w, then)
+	}
+}
+
+// TestRobotsTxtChangesWhilePagesWait checks that a changed robots.txt applies to the pages that
+// wait, and that the change is reported to listeners and logged once.
+func TestRobotsTxtChangesWhilePagesWait(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(8, "")}, func(t *testing.T, web *robotstest.Web) {
+		web.Set("a.test", "/robots.txt", changing(time.Minute, "User-agent: *\nCrawl-delay: 250\n",
+			"User-agent: *\nCrawl-delay: 1\nDisallow: /5\nDisallow: /6\nDisallow: /7\n"))
+		changes := make(chan collyrobots.RobotsChange, 10)
+		var lines strings.Builder
+		c := kit.Start(t, web, kit.Async, kit.OnChange(func(c collyrobots.RobotsChange) { changes <- c }), kit.LogsTo(&lines, slog.LevelInfo))
+		for i := range 8 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+			time.Sleep(time.Millisecond) // so that the pages wait in this order
+		}
+		c.Wait()
+		// The file is fetched again before the first page that may start after ten minutes.
+		kit.WantURIs(t, web, "a.test", "/robots.txt /0 /1 /robots.txt /2 /3 /4")
+		log := web.Log("a.test")
+		if gap := log[6].Time.Sub(log[5].Time); gap != time.Second {
+			t.Errorf("gap %v between the last pages, want 1s", gap)
+		}
+		for _, path := range []string{"5", "6", "7"} {
+			kit.WantDenied(t, c, "http://a.test/"+path, collyrobots.ReasonRule, map[string]int{"5": 3, "6": 4, "7": 5}[path])
+		}
+		change := <-changes
+		if change.Old.CrawlDelay != 250*time.Second || change.New.CrawlDelay != time.Second ||
+			change.RobotsURL != "http://a.test/robots.txt" || change.New.RobotsStatus != "rules" || len(changes) != 0 {
+			t.Errorf("got change %+v and %d more, want one", change, len(changes))
+		}
+		line := `msg="robots.txt has changed" robots=http://a.test/robots.txt robots_status=rules delay=1s old.robots_status=rules old.delay=4m10s`
+		if strings.Count(lines.String(), "robots.txt has changed") != 1 || !strings.Contains(lines.String(), line) {
+			t.Errorf("the log does not have %s once: %s", line, lines.String())
+		}
+		if len(c.Errs) != 3 || len(c.Denied) != 3 {
+			t.Errorf("OnError got %v, OnDenied got %v, want 3 each", c.Errs, c.Denied)
+		}
+	})
+}
+
+// TestCloseWhileListenerRuns checks that a listener may call the plugin while Close waits for the
+// listener.
+func TestCloseWhileListenerRuns(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(1, "")}, func(t *testing.T, web *robotstest.Web) {
+		web.Set("a.test", "/robots.txt", changing(time.Minute, kit.NoDenys, "User-agent: *\nDisallow: /\n"))
+		var c *kit.Crawl
+		result := make(chan error, 1)
+		c = kit.Start(t, web, nil, kit.OnChange(func(collyrobots.RobotsChange) {
+			time.Sleep(time.Second)
+			_, err := c.Robots.Check(t.Context(), "http://a.test/")
+			result <- err
+		}))
+		c.Visit("http://a.test/")
+		time.Sleep(time.Hour)
+		c.Visit("http://a.test/0")
+		c.Robots.Close()
+		if err := <-result; err != nil && !errors.Is(err, collyrobots.ErrClosed) {
+			t.Error(err)
+		}
+	})
+}

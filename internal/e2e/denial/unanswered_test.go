@@ -1,0 +1,447 @@
+package denial
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+	"github.com/gocolly/colly/v2/proxy"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// An unanswered fetch of robots.txt counts only for the way of the request: the collector, its
+// client and its proxy. Each program here must get the same pages as without the plugin.
+
+// A collyProgram is a program on a web. It makes its collectors with collector.
+type collyProgram func(t *testing.T, web *robotstest.Web, collector func(...colly.CollectorOption) *colly.Collector)
+
+// asWithBareColly runs a program without the plugin and with it, and compares the pages and their
+// times. want has them in the form of robotstest.Log.Schedule. If with is not empty, it has those
+// with the plugin.
+func asWithBareColly(t *testing.T, sites func() robotstest.Sites, program collyProgram, want, with string) {
+	t.Helper()
+	for _, plugin := range []bool{false, true} {
+		kit.InBubble(t, sites(), func(t *testing.T, web *robotstest.Web) {
+			log := &pageLog{began: time.Now()}
+			var robots *collyrobots.Plugin
+			collector := func(options ...colly.CollectorOption) *colly.Collector {
+				c := colly.NewCollector(append([]colly.CollectorOption{colly.UserAgent("ExampleBot/1.0")}, options...)...)
+				c.WithTransport(web.Transport())
+				c.OnResponse(log.add)
+				if plugin {
+					kit.Must(t, robots.Attach(c))
+				}
+				return c
+			}
+			if plugin {
+				want = cmp.Or(with, want)
+				var err error
+				robots, err = collyrobots.New(kit.Quiet())
+				kit.Must(t, err)
+				defer robots.Close()
+			}
+			program(t, web, collector)
+			if got := log.String(); got != want {
+				t.Errorf("with the plugin: %t: got pages\n%s\nwant\n%s", plugin, got, want)
+			}
+		})
+	}
+}
+
+// A pageLog records the pages and their times.
+type pageLog struct {
+	began time.Time
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *pageLog) add(r *colly.Response) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, fmt.Sprint(time.Since(l.began).Round(time.Millisecond), " ", r.Request.URL.Path))
+}
+
+func (l *pageLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.lines, ", ")
+}
+
+// retries makes a collector call before and then Retry in OnError, at most most times for each
+// page.
+func retries(c *colly.Collector, most int, before func(try int)) {
+	var mu sync.Mutex
+	tries := map[string]int{}
+	c.OnError(func(r *colly.Response, _ error) {
+		mu.Lock()
+		tries[r.Request.URL.Path]++
+		try := tries[r.Request.URL.Path]
+		mu.Unlock()
+		if try <= most {
+			before(try)
+			r.Request.Retry()
+		}
+	})
+}
+
+// threePages returns a site that can be reached only through the proxy alive.test.
+func threePages() robotstest.Sites {
+	return robotstest.Sites{
+		"a.test":          robotstest.Pages(6, kit.NoDenys),
+		"alive.test:3128": nil,
+	}
+}
+
+// TestProxyChangedInOnError checks a program that changes its proxy after an error.
+func TestProxyChangedInOnError(t *testing.T) {
+	program := func(t *testing.T, _ *robotstest.Web, collector func(...colly.CollectorOption) *colly.Collector) {
+		c := collector()
+		kit.Must(t, c.SetProxy("http://dead1.test:3128"))
+		proxies := []string{"http://dead2.test:3128", "http://dead3.test:3128", "http://alive.test:3128"}
+		retries(c, 5, func(int) {
+			if len(proxies) > 0 {
+				kit.Must(t, c.SetProxy(proxies[0]))
+				proxies = proxies[1:]
+			}
+		})
+		for i := range 3 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+		}
+	}
+	asWithBareColly(t, threePages, program, "0s /0, 0s /1, 0s /2", "")
+}
+
+// TestClientChangedInOnError checks programs that change their transport or time limit after an
+// error.
+func TestClientChangedInOnError(t *testing.T) {
+	slow := func() robotstest.Sites {
+		answer := robotstest.Pages(3, kit.NoDenys)
+		site := robotstest.Site{"*": func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(time.Second)
+			fmt.Fprint(w, answer[r.URL.Path])
+		}}
+		return robotstest.Sites{"a.test": site}
+	}
+	for name, tc := range map[string]struct {
+		sites  func() robotstest.Sites
+		before func(web *robotstest.Web, c *colly.Collector)
+		change func(web *robotstest.Web, c *colly.Collector)
+		want   string
+		with   string
+	}{
+		"WithTransport": {
+			threePages,
+			func(_ *robotstest.Web, c *colly.Collector) { c.WithTransport(failing) },
+			func(web *robotstest.Web, c *colly.Collector) { c.WithTransport(web.Transport()) },
+			"0s /0, 0s /1, 0s /2", "",
+		},
+		"SetClient": {
+			threePages,
+			func(_ *robotstest.Web, c *colly.Collector) { c.SetClient(&http.Client{Transport: failing}) },
+			func(web *robotstest.Web, c *colly.Collector) { c.SetClient(&http.Client{Transport: web.Transport()}) },
+			"0s /0, 0s /1, 0s /2", "",
+		},
+		"SetRequestTimeout": {
+			slow,
+			func(_ *robotstest.Web, c *colly.Collector) { c.SetRequestTimeout(300 * time.Millisecond) },
+			func(_ *robotstest.Web, c *colly.Collector) { c.SetRequestTimeout(10 * time.Second) },
+			"1.3s /0, 2.3s /1, 3.3s /2", "2.3s /0, 3.3s /1, 4.3s /2",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			program := func(t *testing.T, web *robotstest.Web, collector func(...colly.CollectorOption) *colly.Collector) {
+				c := collector()
+				tc.before(web, c)
+				retries(c, 1, func(int) { tc.change(web, c) })
+				for i := range 3 {
+					c.Visit(fmt.Sprint("http://a.test/", i))
+				}
+			}
+			asWithBareColly(t, tc.sites, program, tc.want, tc.with)
+		})
+	}
+}
+
+var failing = kit.RoundTripper(func(*http.Request) (*http.Response, error) { return nil, errors.New("no route to host") })
+
+// TestRoundRobinWithHangingProxy checks programs with two proxies. One of them hangs. Each page
+// through this proxy takes the time limit.
+func TestRoundRobinWithHangingProxy(t *testing.T) {
+	sites := func() robotstest.Sites {
+		s := threePages()
+		s["hangs.test:3128"] = nil
+		return s
+	}
+	for _, tc := range []struct {
+		name       string
+		options    []colly.CollectorOption
+		tries      int
+		want, with string
+	}{
+		{"sync", nil, 0, "10s /1, 20s /3, 30s /5", "20s /1, 30s /3, 40s /5"},
+		{"sync, with retries", nil, 3, "10s /0, 20s /1, 30s /2, 40s /3, 50s /4, 1m0s /5", "20s /0, 30s /1, 40s /2, 50s /3, 1m0s /4, 1m10s /5"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			program := func(t *testing.T, web *robotstest.Web, collector func(...colly.CollectorOption) *colly.Collector) {
+				c := collector(tc.options...)
+				transport := web.Transport()
+				dial := transport.DialContext
+				transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+					if strings.HasPrefix(address, "hangs.test") {
+						<-ctx.Done()
+						return nil, ctx.Err()
+					}
+					return dial(ctx, network, address)
+				}
+				rotate, err := proxy.RoundRobinProxySwitcher("http://hangs.test:3128", "http://alive.test:3128")
+				kit.Must(t, err)
+				transport.Proxy, transport.DisableKeepAlives = rotate, true
+				c.WithTransport(transport)
+				retries(c, tc.tries, func(int) {})
+				for i := range 6 {
+					c.Visit(fmt.Sprint("http://a.test/", i))
+				}
+				c.Wait()
+			}
+			asWithBareColly(t, sites, program, tc.want, tc.with)
+		})
+	}
+}
+
+// TestOneCollectorCannotReachSite checks two collectors with one plugin. One of them cannot reach
+// the site. It must fail with its own error, and the other must get its pages, in either order.
+func TestOneCollectorCannotReachSite(t *testing.T) {
+	for name, tc := range map[string]struct {
+		breakIt func(t *testing.T, web *robotstest.Web, c *colly.Collector)
+		why     func(err error) bool
+	}{
+		"a dead proxy": {
+			func(t *testing.T, _ *robotstest.Web, c *colly.Collector) {
+				kit.Must(t, c.SetProxy("http://dead.test:3128"))
+			},
+			func(err error) bool { return strings.Contains(err.Error(), "dead.test") },
+		},
+		"an unknown certificate authority": {
+			func(_ *testing.T, web *robotstest.Web, c *colly.Collector) {
+				transport := web.Transport()
+				transport.TLSClientConfig = &tls.Config{}
+				c.WithTransport(transport)
+			},
+			func(err error) bool { return errors.As(err, new(*tls.CertificateVerificationError)) },
+		},
+		"a short time limit": {
+			func(_ *testing.T, _ *robotstest.Web, c *colly.Collector) { c.SetRequestTimeout(time.Millisecond) },
+			func(err error) bool { return errors.Is(err, context.DeadlineExceeded) },
+		},
+		"a transport that fails": {
+			func(_ *testing.T, _ *robotstest.Web, c *colly.Collector) { c.WithTransport(failing) },
+			func(err error) bool { return strings.Contains(err.Error(), "no route to host") },
+		},
+	} {
+		for _, options := range [][]colly.CollectorOption{nil, kit.Async} {
+			for _, first := range []bool{true, false} {
+				t.Run(fmt.Sprint(name, ", async: ", len(options) > 0, ", first: ", first), func(t *testing.T) {
+					pages := robotstest.Pages(3, kit.NoDenys)
+					site := robotstest.Site{"*": func(w http.ResponseWriter, r *http.Request) {
+						time.Sleep(100 * time.Millisecond)
+						fmt.Fprint(w, pages[r.URL.Path])
+					}}
+					kit.InBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
+						robots, err := collyrobots.New(kit.Quiet())
+						kit.Must(t, err)
+						defer robots.Close()
+						make := func() *colly.Collector {
+							c := colly.NewCollector(append([]colly.CollectorOption{colly.UserAgent("ExampleBot/1.0")}, options...)...)
+							c.WithTransport(web.Transport())
+							kit.Must(t, robots.Attach(c))
+							return c
+						}
+						bad, good := make(), make()
+						tc.breakIt(t, web, bad)
+						var mu sync.Mutex
+						var failures, came []string
+						bad.OnError(func(r *colly.Response, err error) {
+							mu.Lock()
+							defer mu.Unlock()
+							failures = append(failures, r.Request.URL.Path)
+							if !tc.why(err) {
+								t.Errorf("%s: got %v", r.Request.URL, err)
+							}
+						})
+						good.OnError(func(r *colly.Response, err error) { t.Errorf("%s: got %v", r.Request.URL, err) })
+						good.OnResponse(func(r *colly.Response) {
+							mu.Lock()
+							defer mu.Unlock()
+							came = append(came, r.Request.URL.Path)
+						})
+						all := []*colly.Collector{bad, good}
+						if !first {
+							slices.Reverse(all)
+						}
+						for i := range 3 {
+							for _, c := range all {
+								c.Visit(fmt.Sprint("https://a.test/", i))
+							}
+						}
+						bad.Wait()
+						good.Wait()
+						if len(came) != 3 || len(failures) != 3 {
+							t.Errorf("got %d pages and %d failures, want 3 and 3", len(came), len(failures))
+						}
+						if n := strings.Count(kit.URIsOf(web.Log("a.test")), "/robots.txt"); n > 2 {
+							t.Errorf("%d requests for robots.txt, want at most 2:\n%s", n, web.Log("a.test"))
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// upAt returns a transport whose network is up after d.
+func upAt(next http.RoundTripper, d time.Duration) http.RoundTripper {
+	up := time.Now().Add(d)
+	return kit.RoundTripper(func(r *http.Request) (*http.Response, error) {
+		if time.Now().Before(up) {
+			return nil, errors.New("network is unreachable")
+		}
+		return next.RoundTrip(r)
+	})
+}
+
+// TestNetworkIsUpLater checks programs that wait until the network is up.
+func TestNetworkIsUpLater(t *testing.T) {
+	for name, program := range map[string]collyProgram{
+		"a retry after each failure": func(t *testing.T, web *robotstest.Web, collector func(...colly.CollectorOption) *colly.Collector) {
+			c := collector()
+			c.WithTransport(upAt(web.Transport(), 500*time.Millisecond))
+			retries(c, 3, func(int) { time.Sleep(200 * time.Millisecond) })
+			c.Visit("http://a.test/0")
+		},
+		"a loop that waits for the service": func(t *testing.T, web *robotstest.Web, collector func(...colly.CollectorOption) *colly.Collector) {
+			c := collector(colly.AllowURLRevisit())
+			c.WithTransport(upAt(web.Transport(), 550*time.Millisecond))
+			for c.Visit("http://a.test/0") != nil {
+				time.Sleep(100 * time.Millisecond)
+			}
+		},
+		"a loop that waits longer each time": func(t *testing.T, web *robotstest.Web, collector func(...colly.CollectorOption) *colly.Collector) {
+			c := collector(colly.AllowURLRevisit())
+			c.WithTransport(upAt(web.Transport(), 500*time.Millisecond))
+			for wait := 100 * time.Millisecond; c.Visit("http://a.test/0") != nil; wait += 100 * time.Millisecond {
+				time.Sleep(wait)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) { asWithBareColly(t, threePages, program, "600ms /0", "") })
+	}
+}
+
+// TestLongWaitForService checks that a loop that waits for a service is at most a fifth later than
+// without the plugin.
+func TestLongWaitForService(t *testing.T) {
+	for _, up := range []time.Duration{time.Second, 10 * time.Second, time.Minute} {
+		kit.InBubble(t, threePages(), func(t *testing.T, web *robotstest.Web) {
+			c := kit.Start(t, web, []colly.CollectorOption{colly.AllowURLRevisit()})
+			c.WithTransport(upAt(web.Transport(), up))
+			began := time.Now()
+			for c.Collector.Visit("http://a.test/0") != nil {
+				time.Sleep(100 * time.Millisecond)
+			}
+			if took := time.Since(began); took > up+up/5+100*time.Millisecond {
+				t.Errorf("got the page after %v, want it after %v", took, up)
+			}
+		})
+	}
+}
+
+// TestThousandDeadProxies checks that there is one fetch of robots.txt at a time, and a limited
+// number of them, however many pages and proxies there are.
+func TestThousandDeadProxies(t *testing.T) {
+	var mu sync.Mutex
+	count := func(asked *[]time.Time) http.RoundTripper {
+		return &http.Transport{
+			Proxy: func(r *http.Request) (*url.URL, error) {
+				return url.Parse("http://" + r.Header.Get("X-Proxy") + ".test:3128")
+			},
+			DialContext: func(context.Context, string, string) (net.Conn, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				*asked = append(*asked, time.Now())
+				return nil, errors.New("connection refused")
+			},
+		}
+	}
+	t.Run("a proxy per page", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var asked []time.Time
+			c := colly.NewCollector(colly.Async())
+			c.WithTransport(count(&asked))
+			c.OnRequest(func(r *colly.Request) { r.Headers.Set("X-Proxy", r.URL.Path[1:]) })
+			robots, err := collyrobots.WithRobots(c, kit.Quiet())
+			kit.Must(t, err)
+			defer robots.Close()
+			failed := 0
+			c.OnError(func(*colly.Response, error) { mu.Lock(); failed++; mu.Unlock() })
+			for i := range 300 {
+				c.Visit(fmt.Sprint("http://a.test/", i))
+			}
+			c.Wait()
+			if failed != 300 {
+				t.Errorf("%d pages failed, want 300", failed)
+			}
+			wantSpread(t, asked, 100*time.Millisecond)
+		})
+	})
+	t.Run("a retry for each", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var asked []time.Time
+			c := colly.NewCollector()
+			c.WithTransport(count(&asked))
+			proxies := 0
+			c.OnRequest(func(r *colly.Request) { r.Headers.Set("X-Proxy", fmt.Sprint(proxies)) })
+			robots, err := collyrobots.WithRobots(c, kit.Quiet())
+			kit.Must(t, err)
+			defer robots.Close()
+			c.OnError(func(r *colly.Response, _ error) {
+				proxies++
+				if proxies < 1000 {
+					r.Request.Retry()
+				}
+			})
+			c.Visit("http://a.test/0")
+			if proxies != 1000 {
+				t.Errorf("%d tries, want 1000", proxies)
+			}
+			wantSpread(t, asked, 100*time.Millisecond)
+		})
+	})
+}
+
+// wantSpread checks that connections after the first 60 are at least gap apart, as for unanswered
+// fetches.
+func wantSpread(t *testing.T, asked []time.Time, gap time.Duration) {
+	t.Helper()
+	const atOnce = 60 // ten fetches of up to six connections
+	for i := atOnce; i < len(asked); i++ {
+		if asked[i].Sub(asked[i-atOnce]) < gap {
+			t.Errorf("connection %d of %d was made %v after connection %d", i, len(asked), asked[i].Sub(asked[i-atOnce]), i-atOnce)
+			return
+		}
+	}
+}

@@ -1,0 +1,743 @@
+package denial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+	"github.com/gocolly/colly/v2/proxy"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// TestUnreachableHost checks that a page of a host that cannot be reached fails as it does without
+// the plugin: OnError and Visit get an error with the cause. The page itself is not requested.
+func TestUnreachableHost(t *testing.T) { kit.ForEachClient(t, testUnreachableHost) }
+
+func testUnreachableHost(t *testing.T, start kit.Starter) {
+	for _, tc := range []struct {
+		name    string
+		answer  any // to every request; nil if the host does not exist
+		dialect dialect.Dialect
+		reason  collyrobots.Reason
+		asked   int // requests for robots.txt
+		timeout bool
+	}{
+		{"no such host", nil, dialect.RFC9309(), collyrobots.ReasonUnreachable, 0, false},
+		{"no such host/Google", nil, dialect.Google(), collyrobots.ReasonUnreachable, 0, false},
+		{"no such host/CocCoc", nil, dialect.CocCoc(), collyrobots.ReasonSiteDown, 0, false},
+		{"no such host/Temoto", nil, dialect.Temoto(), collyrobots.ReasonUnreachable, 0, false},
+		{"reset", kit.Drop, dialect.RFC9309(), collyrobots.ReasonUnreachable, 3, false},
+		{"hangs", kit.Hang, dialect.RFC9309(), collyrobots.ReasonUnreachable, 1, true},
+	} {
+		for mode, options := range map[string][]colly.CollectorOption{"sync": nil, "async": kit.Async} {
+			t.Run(tc.name+"/"+mode, func(t *testing.T) {
+				sites := robotstest.Sites{"alive.test": robotstest.Pages(1, kit.NoDenys)}
+				if tc.answer != nil {
+					sites["dead.test"] = robotstest.Site{"*": tc.answer}
+				}
+				kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+					denials := 0
+					c := start(t, web, options, collyrobots.Dialect(tc.dialect), collyrobots.OnDenied(func(*colly.Request, error) { denials++ }))
+					plain := c.Collector.Collector
+					err := plain.Visit("http://dead.test/")
+					c.Wait()
+					if mode == "async" {
+						err = c.Errs["http://dead.test/"]
+					} else if err != c.Errs["http://dead.test/"] {
+						t.Errorf("Visit returned %v, OnError got %v", err, c.Errs)
+					}
+					denied, failed := (*collyrobots.DisallowedError)(nil), (*url.Error)(nil)
+					if !errors.Is(err, colly.ErrRobotsTxtBlocked) || !errors.As(err, &denied) || denied.Decision.Reason != tc.reason || !errors.As(err, &failed) {
+						t.Errorf("Visit returned %v, want a denial for reason %q", err, tc.reason)
+					}
+					notFound := (*net.DNSError)(nil)
+					if errors.As(err, &notFound) != (tc.answer == nil) || failed != nil && failed.Timeout() != tc.timeout || errors.Is(err, context.DeadlineExceeded) != tc.timeout {
+						t.Errorf("Visit returned %v, want an error with the cause", err)
+					}
+					kit.WantURIs(t, web, "dead.test", strings.TrimSpace(strings.Repeat(" /robots.txt", tc.asked)))
+					s := c.Robots.Stats().Hosts[0]
+					if denials != 1 || s.Denied != 1 || s.Waiting != 0 {
+						t.Errorf("OnDenied was called %d times, want once; stats %+v", denials, s)
+					}
+					kit.Must(t, plain.Visit("http://alive.test/"))
+					c.Wait()
+					kit.WantURIs(t, web, "alive.test", "/robots.txt /")
+				})
+			})
+		}
+	}
+}
+
+// TestUnreachableRobotsTxt checks that a page of a host whose robots.txt cannot be read is denied
+// in the same way.
+func TestUnreachableRobotsTxt(t *testing.T) { kit.ForEachClient(t, testUnreachableRobotsTxt) }
+
+func testUnreachableRobotsTxt(t *testing.T, start kit.Starter) {
+	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": 503, "/": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil)
+		err := c.Collector.Collector.Visit("http://a.test/")
+		if !errors.Is(err, colly.ErrRobotsTxtBlocked) || c.Errs["http://a.test/"] != err {
+			t.Errorf("Visit returned %v, OnError got %v", err, c.Errs)
+		}
+		kit.WantDenied(t, c, "http://a.test/", collyrobots.ReasonUnreachable, 0)
+	})
+}
+
+// TestUnreachableSchemeDoesNotDelayOther checks that pages that cannot be fetched take no start
+// from other pages. Here http does not respond, and https does.
+func TestUnreachableSchemeDoesNotDelayOther(t *testing.T) {
+	a := robotstest.Pages(3, "")
+	a["/robots.txt"] = func(w http.ResponseWriter, r *http.Request) {
+		if r.TLS == nil {
+			kit.Drop(w, r)
+		}
+		fmt.Fprint(w, "User-agent: *\nCrawl-delay: 60")
+	}
+	kit.InBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, kit.Async)
+		kit.Limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: 1})
+		c.Robots.Check(t.Context(), "http://a.test/")
+		web.Reset()
+		for i := range 3 {
+			c.Visit(fmt.Sprint("https://a.test/", i))
+			synctest.Wait()
+		}
+		for i := range 3 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+		}
+		synctest.Wait()
+		c.Note(func() {
+			if len(c.Errs) != 3 || len(c.Denied) != 3 {
+				t.Errorf("OnError got %v and OnDenied %v at once, want 3 each", c.Errs, c.Denied)
+			}
+		})
+		c.Wait()
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 1m0s /0, 2m0s /1, 3m0s /2")
+	})
+}
+
+// TestCallbackChangesHostToUnreachable checks pages whose host a later callback changes, to or
+// from an unreachable one.
+func TestCallbackChangesHostToUnreachable(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(2, kit.NoDenys)}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, nil)
+		c.OnRequest(func(r *colly.Request) {
+			switch r.URL.Host {
+			case "a.test":
+				r.URL.Host = "dead.test"
+			case "dead.test":
+				r.URL.Host = "a.test"
+			}
+		})
+		if err := c.Visit("http://dead.test/1"); err != nil {
+			t.Errorf("changed to a host that responds: got %v", err)
+		}
+		if err := c.Visit("http://a.test/1"); !errors.Is(err, colly.ErrRobotsTxtBlocked) || errors.Is(err, colly.ErrAbortedBeforeRequest) {
+			t.Errorf("changed to an unreachable host: got %v", err)
+		}
+		kit.WantURIs(t, web, "a.test", "/robots.txt /1")
+		kit.WantDenied(t, c, "http://dead.test/1", collyrobots.ReasonUnreachable, 0)
+	})
+}
+
+// TestCachedPagesOfUnreachableHost checks that pages in Colly's cache are read although their host
+// is unreachable, because they need no request.
+func TestCachedPagesOfUnreachableHost(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, kit.NoDenys)}, func(t *testing.T, web *robotstest.Web) {
+		cache := []colly.CollectorOption{colly.CacheDir(t.TempDir())}
+		c := kit.Start(t, web, cache)
+		kit.Must(t, c.Visit("http://a.test/0"))
+		kit.Must(t, c.Robots.Close())
+		web.Set("a.test", "/robots.txt", kit.Drop)
+		web.Reset()
+		c = kit.Start(t, web, cache)
+		if err := c.Visit("http://a.test/0"); err != nil || len(c.Pages) != 1 {
+			t.Errorf("cached page: got %v, pages %v", err, c.Pages)
+		}
+		if err := c.Visit("http://a.test/1"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			t.Errorf("page that is not cached: got %v", err)
+		}
+		if s := c.Robots.Stats().Hosts[0]; s.Denied != 1 || len(c.Denied) != 1 {
+			t.Errorf("OnDenied got %v, Stats has %d denials, want one page", c.Denied, s.Denied)
+		}
+		kit.WantURIs(t, web, "a.test", "/robots.txt /robots.txt /robots.txt")
+	})
+}
+
+// TestCallbacksOfUnreachableHostMayVisit checks that the callbacks that report such a page may
+// call Visit, because no lock or slot is held.
+func TestCallbacksOfUnreachableHostMayVisit(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 1")}, func(t *testing.T, web *robotstest.Web) {
+		var c *kit.Crawl
+		c = kit.Start(t, web, nil, collyrobots.OnDenied(func(*colly.Request, error) { c.Visit("http://a.test/1") }))
+		kit.Limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: 1})
+		c.OnError(func(*colly.Response, error) { c.Visit("http://a.test/2") })
+		c.Visit("http://dead.test/")
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 1s /1, 2s /2")
+	})
+}
+
+// TestRetriesOfUnreachablePageAreLogged checks that useless retries in OnError are logged, because
+// OnDenied may not be set.
+func TestRetriesOfUnreachablePageAreLogged(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": {"*": kit.Drop}}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, nil)
+		tries := 0
+		c.OnError(func(r *colly.Response, _ error) {
+			tries++
+			if tries < 15 {
+				r.Request.Retry()
+			}
+		})
+		c.Visit("http://a.test/")
+		if log := c.Logged.String(); strings.Count(log, "OnDenied or OnError calls Retry again and again") != 1 || tries != 15 {
+			t.Errorf("got log %s after %d tries, want one warning after 15", log, tries)
+		}
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 0s /robots.txt, 0s /robots.txt, 1s /robots.txt, 2s /robots.txt, 3s /robots.txt, 4s /robots.txt")
+	})
+}
+
+// TestRetriesUntilHostRespondsAgain checks that an OnError that always retries does so once per
+// second while a host does not respond, and gets the page as soon as the host responds.
+func TestRetriesUntilHostRespondsAgain(t *testing.T) {
+	began := time.Time{}
+	site := func(w http.ResponseWriter, r *http.Request) {
+		if time.Since(began) < 5*time.Second {
+			kit.Drop(w, r)
+		} else if r.URL.Path != "/robots.txt" {
+			fmt.Fprint(w, robotstest.Page())
+		}
+	}
+	for name, options := range map[string][]colly.CollectorOption{"sync": nil, "async": kit.Async} {
+		t.Run(name, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": {"*": site}}, func(t *testing.T, web *robotstest.Web) {
+				began = time.Now()
+				c := kit.Start(t, web, options)
+				tries := 0
+				c.OnError(func(r *colly.Response, _ error) {
+					tries++
+					if tries < 1000 {
+						r.Request.Retry()
+					}
+				})
+				c.Visit("http://a.test/")
+				c.Wait()
+				if took := time.Since(began); tries != 15 || took != 5*time.Second || len(c.Pages) != 1 {
+					t.Errorf("got %d tries in %v, %d pages; want 15 in 5s, 1 page", tries, took, len(c.Pages))
+				}
+			})
+		})
+	}
+}
+
+// TestDeadProxyIsNotDeadHost checks that robots.txt is requested again through the next proxy if
+// one of several is dead, and that pages that fail are fetched when OnError retries them.
+func TestDeadProxyIsNotDeadHost(t *testing.T) { kit.ForEachClient(t, testDeadProxyIsNotDeadHost) }
+
+func testDeadProxyIsNotDeadHost(t *testing.T, start kit.Starter) {
+	for name, proxies := range map[string][]string{
+		"the first":    {"http://dead.test:3128", "http://alive.test:3128"},
+		"the second":   {"http://alive.test:3128", "http://dead.test:3128"},
+		"two of three": {"http://dead.test:3128", "http://gone.test:3128", "http://alive.test:3128"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nCrawl-delay: 1"), "alive.test:3128": nil}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, nil)
+				rotate, err := proxy.RoundRobinProxySwitcher(proxies...)
+				kit.Must(t, err)
+				c.SetProxyFunc(rotate)
+				tries := map[string]int{}
+				c.OnError(func(r *colly.Response, _ error) {
+					tries[r.Request.URL.Path]++
+					if tries[r.Request.URL.Path] <= 3 {
+						r.Request.Retry()
+					}
+				})
+				for i := range 4 {
+					c.Visit(fmt.Sprint("http://a.test/", i))
+				}
+				kit.WantURIs(t, web, "a.test", "/robots.txt /0 /1 /2 /3")
+				if len(c.Pages) != 4 || len(c.Denied) != 0 {
+					t.Errorf("pages %v, OnDenied got %v", c.Pages, c.Denied)
+				}
+				kit.WantNoSooner(t, web, "a.test", time.Second, 5)
+			})
+		})
+	}
+}
+
+// TestProxyAuthRequired checks that status 407 from a proxy says nothing about the site. The same
+// status from the server means that there is no robots.txt (RFC 9309, section 2.3.1.3).
+func TestProxyAuthRequired(t *testing.T) {
+	a := robotstest.Pages(3, "")
+	a["/robots.txt"] = func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Proxy-Authorization") == "" {
+			w.WriteHeader(http.StatusProxyAuthRequired)
+			return
+		}
+		fmt.Fprint(w, "User-agent: *\nCrawl-delay: 1\nDisallow: /2\n")
+	}
+	stranger, known := "http://proxy.test:3128", "http://user:pw@proxy.test:3128"
+	for name, tc := range map[string]struct {
+		proxies []string
+		want    string
+	}{
+		"the first of two": {[]string{stranger, known}, "/robots.txt /robots.txt /0 /1"},
+		"the only one":     {[]string{stranger}, "/robots.txt /robots.txt /robots.txt"},
+		"no proxy":         {nil, "/robots.txt /0 /1 /2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": a, "proxy.test:3128": nil}, func(t *testing.T, web *robotstest.Web) {
+				c := kit.Start(t, web, nil)
+				if tc.proxies != nil {
+					rotate, err := proxy.RoundRobinProxySwitcher(tc.proxies...)
+					kit.Must(t, err)
+					c.SetProxyFunc(rotate)
+				}
+				for i := range 3 {
+					c.Visit(fmt.Sprint("http://a.test/", i))
+				}
+				kit.WantURIs(t, web, "a.test", tc.want)
+			})
+		})
+	}
+}
+
+// TestDeadProxyAnswers checks that the failure of a proxy, which answers in place of the site, costs
+// only the pages that are requested through that proxy, whatever the order of the proxies.
+func TestDeadProxyAnswers(t *testing.T) {
+	dead, alive := "http://dead:pw@proxy.test:3128", "http://alive:pw@proxy.test:3128"
+	for _, status := range []int{407, 500, 502, 503} {
+		for name, proxies := range map[string][]string{"dead first": {dead, alive}, "alive first": {alive, dead}} {
+			t.Run(fmt.Sprint(status, " ", name), func(t *testing.T) {
+				a := robotstest.Pages(5, "User-agent: *\nDisallow: /4\n")
+				site := robotstest.Site{"*": func(w http.ResponseWriter, r *http.Request) {
+					user, _, _ := (&http.Request{Header: http.Header{"Authorization": r.Header["Proxy-Authorization"]}}).BasicAuth()
+					if user == "dead" {
+						w.WriteHeader(status)
+						return
+					}
+					fmt.Fprint(w, a[r.URL.Path])
+				}}
+				kit.InBubble(t, robotstest.Sites{"a.test": site, "proxy.test:3128": nil}, func(t *testing.T, web *robotstest.Web) {
+					c := kit.Start(t, web, nil)
+					c.Impolite = true // Verify takes the answers of the proxy for those of the site
+					rotate, err := proxy.RoundRobinProxySwitcher(proxies...)
+					kit.Must(t, err)
+					c.SetProxyFunc(rotate)
+					for i := range 5 {
+						c.Visit(fmt.Sprint("http://a.test/", i))
+					}
+					kit.WantDenied(t, c, "http://a.test/4", collyrobots.ReasonRule, 2)
+					if len(c.Denied) != 1 || len(c.Pages) != 2 {
+						t.Errorf("pages %v, OnDenied got %v\n%s", c.Pages, c.Denied, web.Log(""))
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestCollectorWithDeadProxy checks that a second collector gets its pages although the proxy of the
+// first one answers in place of the site.
+func TestCollectorWithDeadProxy(t *testing.T) {
+	site := robotstest.Site{"*": func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Proxy-Authorization") != "" {
+			w.WriteHeader(http.StatusBadGateway)
+		}
+	}}
+	kit.InBubble(t, robotstest.Sites{"a.test": site, "proxy.test:3128": nil}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, nil)
+		c.Impolite = true
+		kit.Must(t, c.SetProxy("http://dead:pw@proxy.test:3128"))
+		c.Visit("http://a.test/0")
+		kit.WantDenied(t, c, "http://a.test/0", collyrobots.ReasonUnreachable, 0)
+		direct := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
+		direct.WithTransport(web.Transport())
+		kit.Must(t, c.Robots.Attach(direct))
+		kit.Must(t, direct.Visit("http://a.test/1"))
+		kit.WantURIs(t, web, "a.test", "/robots.txt /robots.txt /1")
+	})
+}
+
+// TestFixedProxyAnswersOnce checks that one status 503 through a fixed proxy counts for all
+// collectors and clients that use the proxy under one name, and for Check, until the
+// next attempt. If a function chooses the proxy, each client asks for itself, and again after a minute
+// of the back-off, but not for each of its 20 pages.
+func TestFixedProxyAnswersOnce(t *testing.T) {
+	gateway, err := url.Parse("http://user:pw@proxy.test:3128")
+	kit.Must(t, err)
+	for _, tc := range []struct {
+		name  string
+		proxy func(*http.Request) (*url.URL, error)
+		most  int // requests
+	}{
+		{"http.ProxyURL", http.ProxyURL(gateway), 2}, // one for each name: that of the collectors, and Go-http-client,
+		{"function", func(*http.Request) (*url.URL, error) { return gateway, nil }, 24},
+		{"other credentials for each request", credentialsInTurn(), 24},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": {"*": 503}, "proxy.test:3128": nil}, func(t *testing.T, web *robotstest.Web) {
+				c := kit.Start(t, web, nil)
+				c.Impolite = true
+				c.SetProxyFunc(tc.proxy)
+				collectors := []*colly.Collector{c.Collector.Collector}
+				for range 4 {
+					other := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
+					other.WithTransport(web.Transport())
+					kit.Must(t, c.Robots.Attach(other))
+					other.SetProxyFunc(tc.proxy)
+					collectors = append(collectors, other)
+				}
+				next := web.Transport()
+				next.Proxy = tc.proxy
+				defer next.CloseIdleConnections()
+				client := &http.Client{Transport: c.Robots.Transport(next)}
+				for i := range 20 {
+					page := fmt.Sprint("http://a.test/", i)
+					for _, each := range collectors {
+						if each.Visit(page) == nil {
+							t.Errorf("%s was not denied", page)
+						}
+					}
+					resp, err := client.Get(page)
+					if err == nil {
+						resp.Body.Close()
+						t.Errorf("the client got %s", page)
+					}
+					d, err := c.Robots.Check(t.Context(), page)
+					kit.Must(t, err)
+					if d.Allowed || d.Status != 503 {
+						t.Errorf("Check returned %v", d)
+					}
+				}
+				if n := len(web.Log("a.test")); n == 0 || n > tc.most {
+					t.Errorf("%d requests, want at most %d\n%s", n, tc.most, web.Log("a.test"))
+				}
+			})
+		})
+	}
+}
+
+// credentialsInTurn returns a function that chooses other credentials for one gateway each time.
+func credentialsInTurn() func(*http.Request) (*url.URL, error) {
+	n := atomic.Int64{}
+	return func(*http.Request) (*url.URL, error) {
+		user := fmt.Sprint("user-session-", n.Add(1))
+		return &url.URL{Scheme: "http", Host: "proxy.test:3128", User: url.UserPassword(user, "pw")}, nil
+	}
+}
+
+// TestOneResetOfRobotsTxt checks that no page is lost if one connection for robots.txt is reset.
+func TestOneResetOfRobotsTxt(t *testing.T) { kit.ForEachClient(t, testOneResetOfRobotsTxt) }
+
+func testOneResetOfRobotsTxt(t *testing.T, start kit.Starter) {
+	for name, options := range map[string][]colly.CollectorOption{"sync": nil, "async": kit.Async} {
+		t.Run(name, func(t *testing.T) {
+			a := robotstest.Pages(50, "")
+			a["/robots.txt"] = kit.DropFirst("User-agent: *\nDisallow: /49\n")
+			kit.InBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, options, collyrobots.MinDelay(time.Second))
+				for i := range 50 {
+					c.Visit(fmt.Sprint("http://a.test/", i))
+				}
+				c.Wait()
+				if len(c.Pages) != 49 || len(c.Denied) != 1 || len(c.Errs) != 1 {
+					t.Errorf("got %d pages, want 49; OnDenied got %v, OnError %v", len(c.Pages), c.Denied, c.Errs)
+				}
+				kit.WantPace(t, web, "a.test", time.Second, 2+49)
+			})
+		})
+	}
+}
+
+// TestHangingHost checks that a host that hangs takes only the timeout of the collector in all,
+// and that further pages then fail at once for a while.
+func TestHangingHost(t *testing.T) {
+	const timeout = 300 * time.Millisecond
+	for name, tc := range map[string]struct {
+		set  func(web *robotstest.Web, c *kit.Crawl)
+		want time.Duration
+	}{
+		"SetRequestTimeout": {func(_ *robotstest.Web, c *kit.Crawl) { c.SetRequestTimeout(timeout) }, timeout},
+		"SetClient": {func(web *robotstest.Web, c *kit.Crawl) {
+			c.SetClient(&http.Client{Transport: web.Transport(), Timeout: timeout})
+		}, timeout},
+		"none":   {func(_ *robotstest.Web, c *kit.Crawl) { c.SetRequestTimeout(0) }, 30 * time.Second},
+		"longer": {func(_ *robotstest.Web, c *kit.Crawl) { c.SetRequestTimeout(time.Hour) }, 30 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": {"*": kit.Hang}}, func(t *testing.T, web *robotstest.Web) {
+				c := kit.Start(t, web, nil)
+				tc.set(web, c)
+				for i, want := range []time.Duration{tc.want, 0} {
+					began := time.Now()
+					err := c.Visit(fmt.Sprint("http://a.test/", i))
+					if took := time.Since(began); took != want || !errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("Visit returned %v after %v, want a timeout after %v", err, took, want)
+					}
+				}
+				kit.WantURIs(t, web, "a.test", "/robots.txt")
+			})
+		})
+	}
+}
+
+// TestVisitReturnsDenial checks when Visit of a synchronous collector returns a denial of its
+// page.
+func TestVisitReturnsDenial(t *testing.T) {
+	a := robotstest.Pages(3, "User-agent: *\nDisallow: /closed\nCrawl-delay: 1\n")
+	a["/links"] = robotstest.Page("/closed/1", "/0")
+	a["/moved"] = robotstest.Redirect("/closed/2")
+	for _, tc := range []struct {
+		name   string
+		set    func(c *kit.Crawl)
+		path   string
+		denied bool
+		is     error // another error that Visit returns; nil if there is none
+	}{
+		{name: "allowed", path: "/1"},
+		{name: "denied", path: "/closed", denied: true},
+		{name: "a link of the page is denied", path: "/links", set: func(c *kit.Crawl) { c.Follow() }},
+		{name: "a redirect is denied", path: "/moved", denied: true},
+		{name: "CheckHead", path: "/closed", denied: true, set: func(c *kit.Crawl) { c.CheckHead = true }},
+		{name: "CheckHead, allowed", path: "/1", set: func(c *kit.Crawl) { c.CheckHead = true }},
+		{name: "async", path: "/closed", set: func(c *kit.Crawl) { c.Async = true }},
+		{name: "a later callback changes the URL", path: "/1", denied: true,
+			set: func(c *kit.Crawl) { c.OnRequest(func(r *colly.Request) { r.URL.Path = "/closed" }) }},
+		{name: "a later callback aborts", path: "/1", set: func(c *kit.Crawl) { c.OnRequest(func(r *colly.Request) { r.Abort() }) }},
+		{name: "a dry run", path: "/closed", is: errNotFound},
+		{name: "a denial within the visit", path: "/1", set: func(c *kit.Crawl) {
+			c.OnScraped(func(r *colly.Response) { r.Request.Visit("/closed") })
+			c.OnScraped(func(r *colly.Response) {
+				again, err := r.Request.New("GET", "http://a.test/closed/again", nil) // as deep as the page
+				if err == nil {
+					again.Do()
+				}
+			})
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+				var opts []collyrobots.Option
+				if tc.name == "a dry run" {
+					opts = append(opts, collyrobots.DryRun())
+				}
+				c := kit.Start(t, web, nil, opts...)
+				c.Impolite = opts != nil
+				if tc.set != nil {
+					tc.set(c)
+				}
+				err := c.Visit("http://a.test" + tc.path)
+				c.Wait()
+				if denied := (*collyrobots.DisallowedError)(nil); errors.As(err, &denied) != tc.denied || errors.Is(err, colly.ErrRobotsTxtBlocked) != tc.denied {
+					t.Errorf("Visit returned %v, want a denial: %t", err, tc.denied)
+				}
+				switch {
+				case tc.is == errNotFound && err != nil && err.Error() == "Not Found":
+				case tc.is != nil && !errors.Is(err, tc.is), tc.is == nil && !tc.denied && err != nil:
+					t.Errorf("Visit returned %v, want %v", err, tc.is)
+				}
+				if _, ok := err.(*url.Error); ok != tc.denied {
+					t.Errorf("Visit returned a %T", err)
+				}
+			})
+		})
+	}
+}
+
+var errNotFound = errors.New("not found") // Colly has no variable for this error
+
+// TestVisitReturnsOtherReasons checks the other errors of Visit for pages that are not sent.
+func TestVisitReturnsOtherReasons(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 10\nDisallow: /2")}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		c.Context = ctx
+		if err := c.Visit("http://a.test/0"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Visit returned %v, want the context's error", err)
+		}
+		c.Context = t.Context()
+		clone := c.Clone()
+		if err := clone.Visit("http://a.test/2"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			t.Errorf("Visit of a clone returned %v, want a denial", err)
+		}
+		kit.Must(t, c.Robots.Close())
+		if err := clone.Visit("http://a.test/1"); !errors.Is(err, collyrobots.ErrClosed) {
+			t.Errorf("Visit returned %v, want ErrClosed", err)
+		}
+		plain := collyrobots.NewCollector()
+		plain.WithTransport(web.Transport())
+		kit.Must(t, plain.Visit("http://a.test/2")) // without the plugin
+		c.Impolite = true
+	})
+}
+
+// withoutNoDelay returns the log without the line about a host that has no delay.
+func withoutNoDelay(lines *strings.Builder) string {
+	var kept strings.Builder
+	for line := range strings.Lines(lines.String()) {
+		if !strings.Contains(line, "no delay between requests") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}
+
+// TestFirstDenialOfHostIsLogged checks that the first denial of each host is logged with level
+// INFO and a hint at OnDenied. Otherwise a crawl that may fetch nothing would log nothing.
+func TestFirstDenialOfHostIsLogged(t *testing.T) {
+	closed := robotstest.Pages(2, "User-agent: *\nDisallow: /\n")
+	sites := robotstest.Sites{"a.test": closed, "b.test": closed, "c.test": robotstest.Pages(2, "User-agent: *\nDisallow: /1")}
+	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0"))
+	web := robotstest.New(t, sites)
+	c.WithTransport(web.Transport())
+	var lines strings.Builder
+	robots, err := c.WithRobots(kit.LogsTo(&lines, slog.LevelInfo))
+	kit.Must(t, err)
+	defer robots.Close()
+	for i := range 2 {
+		for _, host := range []string{"a", "b", "c"} {
+			c.Visit(fmt.Sprintf("http://%s.test/%d", host, i))
+			c.Visit(fmt.Sprintf("https://%s.test/%d", host, i))
+		}
+	}
+	want := ""
+	for _, u := range []string{"http://a.test/0", "http://b.test/0", "http://c.test/1"} {
+		d, err := robots.Check(t.Context(), u)
+		kit.Must(t, err)
+		want += fmt.Sprintf("level=INFO msg=\"request denied, the first of its host; set OnDenied to get all denials\" url=%s error=%q sent=false\n", u, "collyrobots: "+d.String())
+	}
+	if log := withoutNoDelay(&lines); log != want {
+		t.Errorf("got log\n%swant\n%s", log, want)
+	}
+}
+
+// TestDenialsWithOnDeniedAreLoggedAsDebug checks that denials have level DEBUG if the program sets
+// OnDenied, because it reports them itself.
+func TestDenialsWithOnDeniedAreLoggedAsDebug(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(2, "User-agent: *\nDisallow: /\n")})
+	var lines strings.Builder
+	c := kit.Start(t, web, nil, kit.LogsTo(&lines, slog.LevelDebug))
+	for i := range 3 {
+		c.Visit(fmt.Sprint("http://a.test/", i))
+	}
+	if log := withoutNoDelay(&lines); strings.Count(log, "level=INFO") != 0 || strings.Count(log, "level=DEBUG") != 3 || strings.Contains(log, "OnDenied") {
+		t.Errorf("got log %s", log)
+	}
+}
+
+// TestWaitForRetryAfterIsLoggedWithoutOption checks that the log names no option for a wait
+// because of Retry-After, since no option shortens it. Here the header is in the response to a
+// request that was in flight when the host first answered 429.
+func TestWaitForRetryAfterIsLoggedWithoutOption(t *testing.T) {
+	site := robotstest.Pages(3, kit.NoDenys)
+	site["/0"] = 429
+	site["/1"] = func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(time.Second)
+		w.Header().Set("Retry-After", "60")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}
+	kit.InBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
+		var lines strings.Builder
+		c := kit.Start(t, web, kit.Async, collyrobots.MaxBackOff(10*time.Second), kit.LogsTo(&lines, slog.LevelInfo))
+		c.Visit("http://a.test/1")
+		time.Sleep(100 * time.Millisecond) // the request is in flight
+		c.Visit("http://a.test/0")
+		time.Sleep(1900 * time.Millisecond)
+		c.Visit("http://a.test/2")
+		c.Wait()
+		want := `level=INFO msg="pages wait long for their host because of Retry-After" host=a.test robots=http://a.test/robots.txt ` +
+			"count=1 delay=1s until=2000-01-01T00:01:01.000Z\n"
+		if log := withoutNoDelay(&lines); !strings.HasSuffix(log, want) || strings.Count(log, "\n") != 2 {
+			t.Errorf("got log\n%swant as its second line\n%s", log, want)
+		}
+		if at := web.Log("a.test"); at[len(at)-1].Elapsed < 61*time.Second {
+			t.Errorf("MaxBackOff shortened a Retry-After:\n%s", at)
+		}
+	})
+}
+
+// TestLongWaitIsLogged checks that a long wait for a host is logged once, with the reason and the
+// option that changes it, and that Stats has the waiting pages and the next start.
+func TestLongWaitIsLogged(t *testing.T) {
+	retry := robotstest.Pages(4, kit.NoDenys)
+	retry["/0"] = func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "3600")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}
+	for _, tc := range []struct {
+		name  string
+		site  robotstest.Site
+		opts  []collyrobots.Option
+		says  string        // part of the log; empty if nothing is logged
+		delay time.Duration // of the host
+		wait  time.Duration // until the next start, after all pages were visited
+		lines int
+	}{
+		{"crawl delay", robotstest.Pages(4, "User-agent: *\nCrawl-delay: 120\nDisallow: /x"), nil,
+			`level=INFO msg="pages wait long for their host because of Crawl-delay" host=a.test robots=http://a.test/robots.txt ` +
+				`count=1 delay=2m0s until=2000-01-01T00:02:00.000Z option=MaxDelay`, 2 * time.Minute, 119 * time.Second, 1},
+		{"a crawl delay of centuries", robotstest.Pages(4, "User-agent: *\nCrawl-delay: 100000000000000000000"), nil,
+			`because of Crawl-delay" `, 0, 0, 1},
+		{"a crawl delay that MaxDelay caps", robotstest.Pages(4, "User-agent: *\nCrawl-delay: 120"),
+			[]collyrobots.Option{collyrobots.MaxDelay(20 * time.Second)},
+			`count=1 delay=20s until=2000-01-01T00:00:20.000Z option=MaxDelay`, 20 * time.Second, 19 * time.Second, 2},
+		{"a short delay", robotstest.Pages(4, "User-agent: *\nCrawl-delay: 10"), nil, "", 10 * time.Second, 9 * time.Second, 0},
+		{"MinDelay", robotstest.Pages(4, kit.NoDenys), []collyrobots.Option{collyrobots.MinDelay(time.Minute)},
+			`because of MinDelay" host=a.test robots=http://a.test/robots.txt count=1 delay=1m0s until=2000-01-01T00:01:00.000Z option=MinDelay`, time.Minute, 59 * time.Second, 1},
+		{"Retry-After", retry, []collyrobots.Option{collyrobots.MinDelay(time.Second)},
+			`level=WARN msg="host is throttling, slowing down" host=a.test url=http://a.test/0 status=429 until=2000-01-01T01:00:01.000Z count=3`,
+			0, time.Hour - time.Second, 1},
+		{"dry run", robotstest.Pages(4, "User-agent: *\nCrawl-delay: 120"), []collyrobots.Option{collyrobots.DryRun()}, "", 2 * time.Minute, 0, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": tc.site}, func(t *testing.T, web *robotstest.Web) {
+				var lines strings.Builder
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				c := kit.Start(t, web, append(kit.Async, colly.StdlibContext(ctx)), append(tc.opts, kit.LogsTo(&lines, slog.LevelInfo))...)
+				c.Impolite = true
+				for i := range 4 {
+					c.Visit(fmt.Sprint("http://a.test/", i))
+					synctest.Wait()
+				}
+				time.Sleep(time.Second)
+				synctest.Wait()
+				if tc.name == "Retry-After" {
+					time.Sleep(time.Second)
+				}
+				now := time.Now()
+				s := c.Robots.Stats().Hosts[0]
+				if tc.wait > 0 {
+					if got := s.NextStart.Sub(now); got != tc.wait || tc.delay > 0 && s.Delay != tc.delay {
+						t.Errorf("the next start is in %v, want %v; stats %+v", got, tc.wait, s)
+					}
+				}
+				if tc.name == "dry run" && (s.Waiting != 0 || !s.NextStart.IsZero()) || tc.name != "dry run" && s.Waiting < 3 {
+					t.Errorf("got stats %+v", s)
+				}
+				cancel()
+				c.Wait()
+				if log := lines.String(); !strings.Contains(log, tc.says) || strings.Count(log, "\n") != tc.lines {
+					t.Errorf("got log\n%swant %d lines, with\n%s", log, tc.lines, tc.says)
+				}
+			})
+		})
+	}
+}

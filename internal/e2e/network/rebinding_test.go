@@ -1,0 +1,236 @@
+package network
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/store"
+)
+
+// These tests change where a name leads during a crawl, as DNS rebinding does.
+
+func redirectTo(url string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, url, http.StatusFound) }
+}
+
+func text(body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(body)) }
+}
+
+// TestRebinding checks that a public site cannot lead the crawler to itself after its name has
+// moved to a private address, in any way.
+func TestRebinding(t *testing.T) { kit.ForEachClient(t, testRebinding) }
+
+func testRebinding(t *testing.T, start kit.Starter) {
+	for name, evil := range map[string]func(n *kit.Names) robotstest.Site{
+		"a page redirects": func(n *kit.Names) robotstest.Site {
+			return robotstest.Site{"/robots.txt": "", "/": n.Then("evil.test", kit.InternalIP, redirectTo("http://evil.test/internal"))}
+		},
+		"a page redirects to https": func(n *kit.Names) robotstest.Site {
+			return robotstest.Site{"/robots.txt": "", "/": n.Then("evil.test", kit.InternalIP, redirectTo("https://evil.test/internal"))}
+		},
+		"a page redirects to another port": func(n *kit.Names) robotstest.Site {
+			return robotstest.Site{"/robots.txt": "", "/": n.Then("evil.test", kit.InternalIP, redirectTo("http://evil.test:6379/internal"))}
+		},
+		"robots.txt redirects": func(n *kit.Names) robotstest.Site {
+			return robotstest.Site{"/robots.txt": n.Then("evil.test", kit.InternalIP, redirectTo("/internal"))}
+		},
+		"robots.txt names a sitemap": func(n *kit.Names) robotstest.Site {
+			return robotstest.Site{"/robots.txt": "Sitemap: /internal", "/": n.Then("evil.test", kit.InternalIP, text("page"))}
+		},
+		"a sitemap redirects": func(n *kit.Names) robotstest.Site {
+			return robotstest.Site{
+				"/robots.txt": "Sitemap: /map.xml", "/": robotstest.Page(),
+				"/map.xml": n.Then("evil.test", kit.InternalIP, redirectTo("/internal")),
+			}
+		},
+		"an index names a sitemap": func(n *kit.Names) robotstest.Site {
+			return robotstest.Site{
+				"/robots.txt": "Sitemap: /map.xml", "/": robotstest.Page(),
+				"/map.xml": n.Then("evil.test", kit.InternalIP, text(robotstest.SitemapIndex("http://evil.test/internal"))),
+			}
+		},
+		"a sitemap lists a page": func(n *kit.Names) robotstest.Site {
+			return robotstest.Site{
+				"/robots.txt": "Sitemap: /map.xml", "/": robotstest.Page(),
+				"/map.xml": n.Then("evil.test", kit.InternalIP, text(robotstest.Sitemap("http://evil.test/internal"))),
+			}
+		},
+		"from IPv6": func(n *kit.Names) robotstest.Site {
+			n.Set("evil.test", kit.PublicIPv6)
+			return robotstest.Site{"/robots.txt": "", "/": n.Then("evil.test", net.ParseIP("fd00::1"), redirectTo("/internal"))}
+		},
+		"it was private before": func(n *kit.Names) robotstest.Site {
+			n.Set("evil.test", kit.InternalIP)
+			toInternal := n.Then("evil.test", kit.InternalIP, redirectTo("/internal"))
+			return robotstest.Site{"/robots.txt": n.Then("evil.test", kit.PublicIP, text("")), "/": toInternal}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sites := robotstest.Sites{"evil.test": {}, "evil.test:6379": {"*": "internal"}}
+			kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
+				n := kit.MovingNames(c.Transport)
+				for path, answer := range evil(n) {
+					web.Set("evil.test", path, answer)
+				}
+				c.Visit("http://evil.test/")
+				for _, host := range []string{"evil.test", "evil.test:6379"} {
+					if uris := kit.URIsOf(web.Log(host)); strings.Contains(uris, "/internal") {
+						t.Errorf("requests to %s: %s, want none", host, uris)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestPublicHostMovesToPrivateAddress moves a site to a private address. The program may visit it
+// there, but the site still may not lead to other private addresses or to itself.
+func TestPublicHostMovesToPrivateAddress(t *testing.T) {
+	kit.ForEachClient(t, testPublicHostMovesToPrivateAddress)
+}
+
+func testPublicHostMovesToPrivateAddress(t *testing.T, start kit.Starter) {
+	sites := robotstest.Sites{
+		"evil.test": {
+			"/robots.txt": "", "/": robotstest.Page(), "/again": robotstest.Page(),
+			"/redirect": robotstest.Redirect("http://inner.test/internal"),
+			"/self":     robotstest.Redirect("http://evil.test/internal"),
+		},
+		"inner.test": {"*": robotstest.Page()},
+	}
+	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil)
+		n := kit.MovingNames(c.Transport)
+		n.Set("inner.test", kit.InternalIP)
+		kit.Must(t, c.Visit("http://evil.test/"))
+		n.Set("evil.test", kit.InternalIP)
+		kit.Must(t, c.Visit("http://evil.test/again"))
+		for _, path := range []string{"/redirect", "/self"} {
+			private := (*collyrobots.PrivateNetworkError)(nil)
+			if err := c.Visit("http://evil.test" + path); !errors.As(err, &private) || private.From != "evil.test" || private.Address != "10.0.0.1" {
+				t.Errorf("%s: got %v, want a PrivateNetworkError", path, err)
+			}
+		}
+		kit.WantURIs(t, web, "inner.test", "")
+		kit.WantURIs(t, web, "evil.test", "/robots.txt / /again /redirect /self")
+	})
+}
+
+// TestPrivateSiteLeadsToItself crawls a site in a private network that leads to itself in every
+// way.
+func TestPrivateSiteLeadsToItself(t *testing.T) {
+	sites := robotstest.Sites{
+		"inner.test": {
+			"/robots.txt": robotstest.Redirect("https://inner.test/robots"), "/robots": "Sitemap: /map.xml",
+			"/map.xml": robotstest.Redirect("/index.xml"), "/index.xml": robotstest.SitemapIndex("http://inner.test/pages.xml"),
+			"/pages.xml": robotstest.Sitemap("http://inner.test/page"), "/page": robotstest.Redirect("http://inner.test:8080/end"),
+			"/": robotstest.Redirect("/home"), "/home": robotstest.Page(),
+		},
+		"inner.test:8080": {"/end": robotstest.Page()},
+	}
+	for name, ip := range map[string]net.IP{"10.0.0.1": kit.InternalIP, "::1": net.IPv6loopback} {
+		t.Run(name, func(t *testing.T) {
+			kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+				c := kit.Start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
+				kit.MovingNames(c.Transport).Set("inner.test", ip)
+				kit.Must(t, c.Visit("http://inner.test/"))
+				kit.WantURIs(t, web, "inner.test", "/robots.txt /robots / /home /map.xml /index.xml /pages.xml /page")
+				kit.WantURIs(t, web, "inner.test:8080", "/robots.txt /end")
+			})
+		})
+	}
+}
+
+// TestPublicHostOfPrivateSite crawls private sites whose sitemaps and robots.txt are on a public
+// host. This host may lead back to the site, but not to other private hosts.
+func TestPublicHostOfPrivateSite(t *testing.T) {
+	internal := []string{"http://victim.test/redirect", "http://victim.test/index", "http://victim.test/page"}
+	sites := robotstest.Sites{
+		"inner.test":  {"/robots.txt": "Sitemap: http://cdn.test/index.xml\nSitemap: http://cdn.test/moved.xml\n", "/": robotstest.Page(), "/1": robotstest.Page(), "/own.xml": robotstest.Sitemap("http://inner.test/2"), "/2": robotstest.Page()},
+		"inner2.test": {"/robots.txt": robotstest.Redirect("http://cdn.test/moved-robots"), "/": robotstest.Page()},
+		"cdn.test": {
+			"/moved.xml": robotstest.Redirect(internal[0]), "/moved-robots": robotstest.Redirect("http://victim.test/robots"),
+			"/index.xml": robotstest.SitemapIndex(internal[1], "http://inner.test/own.xml", "http://cdn.test/map.xml"),
+			"/map.xml":   robotstest.Sitemap(internal[2], "http://inner.test/1"),
+		},
+		"victim.test": {"*": robotstest.Page()},
+	}
+	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.ScopeAny}))
+		n := kit.MovingNames(c.Transport)
+		for _, host := range []string{"inner.test", "inner2.test", "victim.test"} {
+			n.Set(host, kit.InternalIP)
+		}
+		kit.Must(t, c.Visit("http://inner.test/"))
+		c.Visit("http://inner2.test/")
+		kit.WantURIs(t, web, "victim.test", "")
+		kit.WantSortedURIs(t, web, "inner.test", "/ /1 /2 /own.xml /robots.txt")
+	})
+}
+
+// TestResumeBehindDialer runs a crawl twice through a dialer on this machine. In the second run the
+// page comes from the collector's cache and robots.txt from the Store, so the sitemap is the first
+// file that needs the dialer.
+func TestResumeBehindDialer(t *testing.T) {
+	for name, tc := range map[string]struct {
+		then net.IP // the address of all names in the second run
+		want string
+	}{
+		"on this machine": {net.IPv4(127, 0, 0, 1), "/robots.txt /map.xml /map.xml"},
+		"in the network":  {kit.InternalIP, "/robots.txt /map.xml /map.xml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sites := robotstest.Sites{
+				"a.test":    {"/robots.txt": "Sitemap: http://maps.test/map.xml\n", "/": robotstest.Page()},
+				"maps.test": {"/robots.txt": "", "/map.xml": robotstest.Sitemap()},
+			}
+			kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+				dir, s := t.TempDir(), store.Memory()
+				for range 2 {
+					c := kit.Start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}), collyrobots.Store(s))
+					c.CacheDir = dir
+					n := kit.MovingNames(c.Transport)
+					n.Set("a.test", tc.then)
+					n.Set("maps.test", tc.then)
+					kit.Must(t, c.Visit("http://a.test/"))
+					kit.Must(t, c.Robots.Close())
+				}
+				kit.WantURIs(t, web, "a.test", "/robots.txt /")
+				kit.WantURIs(t, web, "maps.test", tc.want)
+			})
+		})
+	}
+}
+
+// TestRebindingBetweenRuns is like TestResumeBehindDialer for a site that was public when its
+// robots.txt was read. In the second run it may not lead into the private network.
+func TestRebindingBetweenRuns(t *testing.T) {
+	sites := robotstest.Sites{
+		"evil.test":  {"/robots.txt": "Sitemap: http://inner.test/map.xml\nSitemap: http://10.0.0.2/map.xml\n", "/": robotstest.Page()},
+		"inner.test": {"*": robotstest.Sitemap()},
+		"10.0.0.2":   {"*": robotstest.Sitemap()},
+	}
+	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		dir, s := t.TempDir(), store.Memory()
+		for _, ip := range []net.IP{kit.PublicIP, kit.InternalIP} {
+			c := kit.Start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}), collyrobots.Store(s))
+			c.CacheDir = dir
+			n := kit.MovingNames(c.Transport)
+			n.Set("inner.test", kit.InternalIP)
+			n.Set("evil.test", ip)
+			kit.Must(t, c.Visit("http://evil.test/"))
+			kit.Must(t, c.Robots.Close())
+		}
+		kit.WantURIs(t, web, "evil.test", "/robots.txt /")
+		kit.WantURIs(t, web, "inner.test", "")
+		kit.WantURIs(t, web, "10.0.0.2", "")
+	})
+}

@@ -1,0 +1,257 @@
+package observe
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// hashOf returns the Decision.Hash of a robots.txt.
+func hashOf(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:32] }
+
+func TestCheckReturnsWholeDecision(t *testing.T) {
+	const file = "# hello\nUser-agent: ExampleBot\nDisallow: /x*y$ # no\nCrawl-delay: 2\n"
+	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": file}})
+	c := kit.Start(t, web, nil)
+	before := time.Now()
+	d, err := c.Robots.Check(t.Context(), "http://A.test:80/x/y")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Fetched.Before(before) || !d.Expires.After(d.Fetched.Add(23*time.Hour)) {
+		t.Errorf("got Fetched %v and Expires %v", d.Fetched, d.Expires)
+	}
+	d.Fetched, d.Expires = time.Time{}, time.Time{}
+	want := collyrobots.Decision{
+		URL: "http://A.test:80/x/y", Authority: "http://a.test", RobotsURL: "http://a.test/robots.txt",
+		Reason: collyrobots.ReasonRule, Dialect: dialect.RFC9309(), Token: "ExampleBot", Group: "ExampleBot",
+		Rule: dialect.Rule{Pattern: "/x*y$", Line: 3}, Hash: hashOf(file), Status: 200, CrawlDelay: 2 * time.Second, Delay: 2 * time.Second,
+	}
+	if d != want {
+		t.Errorf("got  %+v\nwant %+v", d, want)
+	}
+	if got, want := d.String(), `http://A.test:80/x/y denied: "Disallow: /x*y$", line 3 of http://a.test/robots.txt, group "ExampleBot" (rfc9309)`; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	for _, bad := range []string{"", "a.test/x", "mailto:a@a.test", "http://[::1", "http://", "javascript:0"} {
+		if _, err := c.Robots.Check(t.Context(), bad); err == nil {
+			t.Errorf("Check(%q) returned no error", bad)
+		}
+	}
+}
+
+// TestReasonsAreStableCodes checks the codes of reasons. They must never change, because they are
+// in the logs and records of users.
+func TestReasonsAreStableCodes(t *testing.T) {
+	for reason, want := range map[collyrobots.Reason]string{
+		collyrobots.ReasonRule: "rule", collyrobots.ReasonNoRule: "no_rule", collyrobots.ReasonNoRobots: "no_robots",
+		collyrobots.ReasonUnreachable: "unreachable", collyrobots.ReasonSiteDown: "site_down",
+		collyrobots.ReasonDelay: "delay", collyrobots.ReasonIgnored: "ignored",
+		collyrobots.ReasonNofollow: "nofollow",
+	} {
+		if string(reason) != want {
+			t.Errorf("got %q, want %q", reason, want)
+		}
+	}
+}
+
+// reasonCases has a host for each reason of a decision.
+var reasonCases = []struct {
+	host   string
+	robots any
+	reason collyrobots.Reason
+	opts   []collyrobots.Option
+}{
+	{"rule.test", "User-agent: *\nDisallow: /p*=1\nCrawl-delay: 1.5", collyrobots.ReasonRule, nil},
+	{"norule.test", "User-agent: *\nCrawl-delay: 0.25", collyrobots.ReasonNoRule, nil},
+	{"norobots.test", 404, collyrobots.ReasonNoRobots, nil},
+	{"broken.test", 503, collyrobots.ReasonUnreachable, nil},
+	{"dropped.test", kit.Drop, collyrobots.ReasonUnreachable, nil},
+	{"down.test", kit.Drop, collyrobots.ReasonSiteDown, []collyrobots.Option{collyrobots.Dialect(dialect.CocCoc())}},
+	{"slow.test", "User-agent: *\nCrawl-delay: 3600", collyrobots.ReasonDelay, []collyrobots.Option{collyrobots.SkipAbove(time.Minute)}},
+	{"own.test", "User-agent: *\nDisallow: /", collyrobots.ReasonIgnored, []collyrobots.Option{collyrobots.IgnoreRobotsWithPermission()}},
+	{"temoto.test", "User-agent: *\nDisallow: /p", collyrobots.ReasonRule, []collyrobots.Option{collyrobots.Dialect(dialect.Temoto())}},
+	{"lax.test", 503, collyrobots.ReasonNoRobots, []collyrobots.Option{collyrobots.WhenUnreachable(collyrobots.AllowAll)}},
+	{"strict.test", 403, collyrobots.ReasonUnreachable, []collyrobots.Option{collyrobots.WhenForbidden(collyrobots.DenyAll)}},
+}
+
+// forEachReason calls f with a decision for each of reasonCases.
+func forEachReason(t *testing.T, f func(t *testing.T, d collyrobots.Decision)) {
+	for _, tc := range reasonCases {
+		t.Run(tc.host, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{tc.host: {"/robots.txt": tc.robots}}, func(t *testing.T, web *robotstest.Web) {
+				c := kit.Start(t, web, nil, tc.opts...)
+				c.Impolite = true // some options do not obey RFC 9309
+				d, err := c.Robots.Check(t.Context(), "http://"+tc.host+"/page?id=1")
+				if err != nil || d.Reason != tc.reason {
+					t.Fatalf("got %v (%v), want reason %q", d, err, tc.reason)
+				}
+				f(t, d)
+			})
+		})
+	}
+}
+
+// TestDenialContainsEachURLOnce checks that the text of a denial contains each URL once, although
+// the wrapped errors also contain URLs.
+func TestDenialContainsEachURLOnce(t *testing.T) {
+	forEachReason(t, func(t *testing.T, d collyrobots.Decision) {
+		err := error(&collyrobots.DisallowedError{Decision: d})
+		for _, s := range []string{err.Error(), d.String()} {
+			if n := strings.Count(s, d.URL); n != 1 {
+				t.Errorf("the text contains the URL of the page %d times, want 1: %s", n, s)
+			}
+			if n := strings.Count(s, d.RobotsURL); n != 1 {
+				t.Errorf("the text contains the URL of robots.txt %d times, want 1: %s", n, s)
+			}
+		}
+		var denied *collyrobots.DisallowedError
+		if wrapped := fmt.Errorf("wrapped: %w", err); !errors.As(wrapped, &denied) || denied.Decision != d || !errors.Is(wrapped, colly.ErrRobotsTxtBlocked) {
+			t.Errorf("%v is not both a *DisallowedError and colly.ErrRobotsTxtBlocked", wrapped)
+		}
+		if d.Err != nil && !errors.Is(err, d.Err) {
+			t.Errorf("%v does not wrap its cause", err)
+		}
+	})
+	if _, ok := any(collyrobots.DisallowedError{}).(error); ok {
+		t.Error("DisallowedError is an error, want only *DisallowedError")
+	}
+}
+
+func TestDecisionsSurviveJSON(t *testing.T) {
+	forEachReason(t, func(t *testing.T, d collyrobots.Decision) {
+		text := kit.Survives(t, d)
+		for _, want := range []any{d.Reason, d.Dialect.String()} {
+			if quoted := fmt.Sprintf("%q", want); !strings.Contains(text, quoted) {
+				t.Errorf("%s is not in %s", quoted, text)
+			}
+		}
+		for name, delay := range map[string]time.Duration{"crawl_delay": d.CrawlDelay, "delay": d.Delay} {
+			if field := fmt.Sprintf("%q:%v", name, delay.Seconds()); delay > 0 && !strings.Contains(text, field) {
+				t.Errorf("%s is not in %s", field, text)
+			}
+		}
+	})
+}
+
+// TestStatsSurviveJSON encodes the Stats of a crawl that sets every field.
+func TestStatsSurviveJSON(t *testing.T) {
+	sites := kit.Shop()
+	sites["shop.test"]["/robots.txt"] = "Crawl-delay: 1.5\n" + sites["shop.test"]["/robots.txt"].(string)
+	sites["shop.test"]["/1"] = func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "3600")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}
+	sites["a.test"] = robotstest.Pages(3, "User-agent: *\nDisallow: /*1$\nCrawl-delay: 1.5")
+	sites["b.test"] = robotstest.Site{"/robots.txt": 503}
+	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{MaxURLs: 1}), collyrobots.Shadow(dialect.All()...)).Follow()
+		for _, host := range []string{"a", "b", "shop"} {
+			c.Visit("http://" + host + ".test/")
+		}
+		s := c.Robots.Stats()
+		if len(s.Hosts) < 3 || len(s.Shadows) != len(dialect.All()) || s.Sitemaps.Fed != 1 {
+			t.Fatalf("got stats %+v", s)
+		}
+		text := kit.Survives(t, s)
+		for _, want := range []string{`"delay":1.5`, `"original1994"`, `"temoto"`, `"rule"`, `"no_rule"`, `"unreachable"`} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s is not in %s", want, text)
+			}
+		}
+	})
+}
+
+// TestRobotsStatusesAreStableCodes checks the codes of RobotsStatus, which must never change
+// either.
+func TestRobotsStatusesAreStableCodes(t *testing.T) {
+	for _, tc := range []struct {
+		dialect dialect.Dialect
+		want    string
+	}{
+		{dialect.RFC9309(), "rules -> no_robots, no_robots -> rules, rules -> unreachable"},
+		{dialect.CocCoc(), "rules -> no_robots, no_robots -> rules, rules -> site_down"},
+	} {
+		t.Run(tc.dialect.String(), func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": {"*": ""}}, func(t *testing.T, web *robotstest.Web) {
+				brief := func(status int, body string) http.HandlerFunc {
+					return func(w http.ResponseWriter, _ *http.Request) {
+						w.Header().Set("Cache-Control", "max-age=600")
+						w.WriteHeader(status)
+						io.WriteString(w, body)
+					}
+				}
+				told := make(chan string, 10)
+				c := kit.Start(t, web, nil, collyrobots.Dialect(tc.dialect), kit.OnChange(func(c collyrobots.RobotsChange) {
+					told <- fmt.Sprint(c.Old.RobotsStatus, " -> ", c.New.RobotsStatus)
+				}))
+				for i, answer := range []any{brief(200, "User-agent: *\nDisallow: /x"), brief(404, ""), brief(200, "User-agent: *\nDisallow: /y"), kit.Drop} {
+					web.Set("a.test", "/robots.txt", answer)
+					c.Visit(fmt.Sprint("http://a.test/", i))
+					time.Sleep(2 * time.Hour)
+				}
+				var got []string
+				for len(told) > 0 {
+					got = append(got, <-told)
+				}
+				if got := strings.Join(got, ", "); got != tc.want {
+					t.Errorf("got changes %s, want %s", got, tc.want)
+				}
+			})
+		})
+	}
+}
+
+// TestCheckOfURLWithoutScheme checks the error for a URL that was copied from a browser without its
+// scheme.
+func TestCheckOfURLWithoutScheme(t *testing.T) {
+	robots, err := collyrobots.New()
+	kit.Must(t, err)
+	defer robots.Close()
+	for _, u := range []string{"example.com/x", "//example.com/x", "example.com"} {
+		if _, err := robots.Check(t.Context(), u); err == nil || !strings.Contains(err.Error(), "missing scheme") {
+			t.Errorf("Check(%q) returned %v, want an error about the missing scheme", u, err)
+		}
+	}
+}
+
+// TestCheckOfURLsThatNeedEscapes checks that Check and ShardOf accept URLs that url.Parse rejects
+// but that Colly and the sitemap reader escape.
+func TestCheckOfURLsThatNeedEscapes(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": {
+		"/robots.txt": "User-agent: *\nDisallow: /closed/\nDisallow: /50%25\n",
+		"*":           robotstest.Page(),
+	}})
+	c := kit.Start(t, web, nil)
+	for u, allowed := range map[string]bool{
+		"http://a.test/100%":              true,
+		"http://a.test/100%zz?q=1%":       true,
+		"http://a.test/closed/100%":       false,
+		"http://a.test/50%":               false,
+		"http://a.test/tab\there":         true,
+		"http://a.test/closed/tab\x7fend": false,
+	} {
+		d, err := c.Robots.Check(t.Context(), u)
+		if err != nil || d.Allowed != allowed {
+			t.Errorf("Check(%q) returned %v, %v", u, d, err)
+		}
+		if err := c.Visit(u); (err == nil) != allowed {
+			t.Errorf("Visit(%q) returned %v", u, err)
+		}
+		if _, err := collyrobots.ShardOf(u, 2); err != nil {
+			t.Errorf("ShardOf(%q) returned %v", u, err)
+		}
+	}
+}

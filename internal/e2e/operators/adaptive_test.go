@@ -1,0 +1,203 @@
+package operators
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+func TestAdaptiveDelayFaults(t *testing.T) {
+	for _, test := range []struct {
+		factor float64
+		ok     bool
+	}{
+		{1, true}, {0.01, true}, {math.SmallestNonzeroFloat64, true}, {math.MaxFloat64, true},
+		{0, false}, {-1, false}, {math.NaN(), false}, {math.Inf(1), false}, {math.Inf(-1), false},
+	} {
+		p, err := collyrobots.New(collyrobots.AdaptiveDelay(test.factor))
+		faults := kit.FaultsOf(err)
+		if ok := err == nil; ok != test.ok || !ok && (len(faults) != 1 || faults[0].Option != "AdaptiveDelay") {
+			t.Errorf("%v: got %v, want valid: %t", test.factor, err, test.ok)
+		}
+		if p != nil {
+			p.Close()
+		}
+	}
+}
+
+// pagesAfter returns a site whose pages /0 to /(n-1) are answered after d.
+func pagesAfter(n int, robots string, d time.Duration) robotstest.Site {
+	site := robotstest.Pages(n, robots)
+	for i := range n {
+		site[fmt.Sprint("/", i)] = kit.Takes(d, "x")
+	}
+	return site
+}
+
+// TestAdaptiveDelayOnTheWire checks the schedule of the pages of a host that answers each after a
+// second.
+func TestAdaptiveDelayOnTheWire(t *testing.T) {
+	crawl := "User-agent: *\nCrawl-delay: 5\n"
+	for _, test := range []struct {
+		name   string
+		robots string
+		opts   []collyrobots.Option
+		want   string
+	}{
+		{"factor 1", kit.NoDenys, []collyrobots.Option{collyrobots.AdaptiveDelay(1)},
+			"0s /robots.txt, 0s /0, 1s /1, 2s /2, 3s /3"},
+		{"factor 3", kit.NoDenys, []collyrobots.Option{collyrobots.AdaptiveDelay(3)},
+			"0s /robots.txt, 0s /0, 3s /1, 6s /2, 9s /3"},
+		{"factor 0.5", kit.NoDenys, []collyrobots.Option{collyrobots.AdaptiveDelay(0.5)},
+			"0s /robots.txt, 0s /0, 0s /1, 1s /2, 1.5s /3"},
+		{"the later option applies", kit.NoDenys, []collyrobots.Option{collyrobots.AdaptiveDelay(3), collyrobots.AdaptiveDelay(1)},
+			"0s /robots.txt, 0s /0, 1s /1, 2s /2, 3s /3"},
+		{"ForHosts", kit.NoDenys, []collyrobots.Option{collyrobots.ForHosts("a.*", collyrobots.AdaptiveDelay(3))},
+			"0s /robots.txt, 0s /0, 3s /1, 6s /2, 9s /3"},
+		{"Crawl-delay is longer", crawl, []collyrobots.Option{collyrobots.AdaptiveDelay(3)},
+			"0s /robots.txt, 5s /0, 10s /1, 15s /2, 20s /3"},
+		{"Crawl-delay is shorter", crawl, []collyrobots.Option{collyrobots.AdaptiveDelay(10)},
+			"0s /robots.txt, 5s /0, 15s /1, 25s /2, 35s /3"},
+		{"MaxDelay does not limit it", crawl, []collyrobots.Option{collyrobots.AdaptiveDelay(10), collyrobots.MaxDelay(2 * time.Second)},
+			"0s /robots.txt, 2s /0, 12s /1, 22s /2, 32s /3"},
+		{"MinDelay is longer", kit.NoDenys, []collyrobots.Option{collyrobots.AdaptiveDelay(1), collyrobots.MinDelay(4 * time.Second)},
+			"0s /robots.txt, 4s /0, 8s /1, 12s /2, 16s /3"},
+		{"MaxBackOff", kit.NoDenys, []collyrobots.Option{collyrobots.AdaptiveDelay(100), collyrobots.MaxBackOff(7 * time.Second)},
+			"0s /robots.txt, 0s /0, 7s /1, 14s /2, 21s /3"},
+		{"MaxBackOff(0)", kit.NoDenys, []collyrobots.Option{collyrobots.AdaptiveDelay(1000), collyrobots.MaxBackOff(0)},
+			"0s /robots.txt, 0s /0, 5m0s /1, 10m0s /2, 15m0s /3"},
+		{"DelayFromEnd", kit.NoDenys, []collyrobots.Option{collyrobots.AdaptiveDelay(1), collyrobots.DelayFromEnd()},
+			"0s /robots.txt, 0s /0, 2s /1, 4s /2, 6s /3"},
+		{"MaxInFlight", kit.NoDenys, []collyrobots.Option{collyrobots.AdaptiveDelay(1), collyrobots.MaxInFlight(2)},
+			"0s /robots.txt, 0s /0, 0s /1, 1s /2, 2s /3"},
+		{"robots.txt is ignored", kit.NoDenys, []collyrobots.Option{collyrobots.AdaptiveDelay(2), collyrobots.IgnoreRobotsWithPermission()},
+			"0s /0, 2s /1, 4s /2, 6s /3"},
+		{"a dry run", kit.NoDenys, []collyrobots.Option{collyrobots.AdaptiveDelay(2), collyrobots.DryRun()},
+			"0s /robots.txt, 0s /0, 0s /1, 0s /2, 0s /3"},
+		{"Frontier", kit.NoDenys, []collyrobots.Option{collyrobots.AdaptiveDelay(2)},
+			"0s /robots.txt, 0s /0, 2s /1, 4s /2, 6s /3"},
+		{"SharedPace", kit.NoDenys, []collyrobots.Option{collyrobots.AdaptiveDelay(1)},
+			"0s /robots.txt, 0s /0, 2s /1, 4s /2, 6s /3"}, // the pace counts from the end of a request
+		{"CrawlHours", kit.NoDenys, []collyrobots.Option{collyrobots.AdaptiveDelay(10), collyrobots.CrawlHours("00:00", "00:01", time.UTC), collyrobots.MaxBackOff(25 * time.Second), collyrobots.AdaptiveDelay(100)},
+			"0s /robots.txt, 0s /0, 25s /1, 50s /2, 24h0m0s /robots.txt, 24h0m25s /3"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": pagesAfter(4, test.robots, time.Second)}, func(t *testing.T, web *robotstest.Web) {
+				switch test.name { // the channels of a Pacer and a URLStore must belong to the bubble
+				case "SharedPace":
+					test.opts = append(test.opts, collyrobots.SharedPace(kit.Shared(t)))
+				case "Frontier":
+					test.opts = append(test.opts, collyrobots.Frontier(kit.NewMemoryStore()))
+				}
+				c := kit.Start(t, web, kit.Async, test.opts...)
+				c.Impolite = true
+				for i := range 4 {
+					c.Visit(fmt.Sprint("http://a.test/", i))
+					synctest.Wait()
+				}
+				c.Wait()
+				kit.WantSchedule(t, web, "a.test", test.want)
+			})
+		})
+	}
+}
+
+// TestAdaptiveDelayOfTimeouts checks that requests that get no response slow the crawl down, and
+// that the pace recovers.
+func TestAdaptiveDelayOfTimeouts(t *testing.T) {
+	site := pagesAfter(8, kit.NoDenys, 100*time.Millisecond)
+	for _, i := range []int{1, 2, 3} {
+		site[fmt.Sprint("/", i)] = http.HandlerFunc(kit.Hang)
+	}
+	kit.InBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, kit.Async, collyrobots.AdaptiveDelay(2))
+		c.SetRequestTimeout(5 * time.Second)
+		for i := range 8 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+			synctest.Wait()
+		}
+		c.Wait()
+		// The smoothed time is 0.1 s, then 0.55 s, 1.375 s, 3.1875 s, and 2.415625 s after /4.
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 0s /0, 200ms /1, 5.2s /2, 10.2s /3, 16.575s /4, 21.406s /5, 25.08s /6, 27.885s /7")
+	})
+}
+
+// TestAdaptiveDelayOfClients checks that requests of an http.Client and of Acquire keep the
+// adaptive delay.
+func TestAdaptiveDelayOfClients(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": pagesAfter(5, kit.NoDenys, time.Second)}, func(t *testing.T, web *robotstest.Web) {
+		p, err := collyrobots.New(collyrobots.AdaptiveDelay(2), collyrobots.ProductToken("ExampleBot"), collyrobots.HTTPClient(&http.Client{Transport: web.Transport()}))
+		kit.Must(t, err)
+		defer p.Close()
+		client := &http.Client{Transport: p.Transport(web.Transport())}
+		plain := &http.Client{Transport: web.Transport()}
+		for i := range 5 {
+			req, err := http.NewRequest("GET", fmt.Sprint("http://a.test/", i), nil)
+			kit.Must(t, err)
+			if i%2 == 0 {
+				resp, err := client.Do(req)
+				kit.Must(t, err)
+				resp.Body.Close()
+				continue
+			}
+			turn, err := p.Acquire(t.Context(), req)
+			kit.Must(t, err)
+			resp, err := plain.Do(req)
+			kit.Must(t, err)
+			turn.Answered(resp.StatusCode, resp.Header)
+			resp.Body.Close()
+			turn.End()
+		}
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 0s /0, 2s /1, 4s /2, 6s /3, 8s /4")
+	})
+}
+
+// TestAdaptiveDelayReports checks what Stats, events, a Decision and the log say about an adaptive
+// delay.
+func TestAdaptiveDelayReports(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": pagesAfter(4, kit.NoDenys, time.Second)}, func(t *testing.T, web *robotstest.Web) {
+		log := new(strings.Builder)
+		heard := kit.Hear(collyrobots.EventWaiting, collyrobots.EventStarted)
+		c := kit.Start(t, web, kit.Async, collyrobots.AdaptiveDelay(20), heard.On(), collyrobots.Logger(slog.New(slog.NewTextHandler(&kit.LockedWriter{W: log}, nil))))
+		for i := range 3 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+			synctest.Wait()
+		}
+		time.Sleep(2 * time.Second)
+		c.Visit("http://a.test/3")
+		synctest.Wait()
+		h := c.Robots.Stats().Hosts[0]
+		if h.ResponseTime != time.Second || h.Delay != 20*time.Second || h.Source != collyrobots.SourceAdaptive || h.TimeLeft(time.Now()) != 58*time.Second {
+			t.Errorf("%+v, %v left", h, h.TimeLeft(time.Now()))
+		}
+		if text := kit.Survives(t, h); !strings.Contains(text, `"response_time":1`) {
+			t.Errorf("JSON: %s", text)
+		}
+		d, err := c.Robots.Check(t.Context(), "http://a.test/0")
+		if err != nil || d.Delay != 20*time.Second {
+			t.Errorf("%+v, %v", d, err)
+		}
+		c.Wait()
+		var events []string
+		for _, e := range heard.Wait() {
+			if e.RequestKind != collyrobots.RequestRobots && e.Delay > 0 {
+				events = append(events, fmt.Sprint(e.Kind, " ", e.Delay, " ", e.Source))
+			}
+		}
+		if got, want := strings.Join(events, ", "), "waiting 20s adaptive, started 20s adaptive, started 20s adaptive, started 20s adaptive"; got != want {
+			t.Errorf("events %s, want %s", got, want)
+		}
+		if !strings.Contains(log.String(), "because of their response time") || strings.Contains(log.String(), "no delay between") {
+			t.Errorf("the log:\n%s", log)
+		}
+	})
+}

@@ -1,0 +1,266 @@
+package politeness
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// A meter is a handler that accepts a number of requests per second, two at once, and answers 429
+// to the others.
+type meter struct {
+	perSecond  float64
+	retryAfter string // empty if there is none
+
+	mu       sync.Mutex
+	tokens   float64
+	last     time.Time
+	began    time.Time
+	settled  time.Duration // requests before this time are not counted
+	accepted int
+	refused  int
+}
+
+func (m *meter) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	m.mu.Lock()
+	now := time.Now()
+	m.tokens = min(2, m.tokens+now.Sub(m.last).Seconds()*m.perSecond)
+	m.last = now
+	ok := m.tokens >= 1-1e-9
+	if ok {
+		m.tokens--
+	}
+	if now.Sub(m.began) >= m.settled {
+		if ok {
+			m.accepted++
+		} else {
+			m.refused++
+		}
+	}
+	m.mu.Unlock()
+	time.Sleep(20 * time.Millisecond) // the time of a response
+	if ok {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, robotstest.Page())
+		return
+	}
+	if m.retryAfter != "" {
+		w.Header().Set("Retry-After", m.retryAfter)
+	}
+	w.WriteHeader(http.StatusTooManyRequests)
+}
+
+// TestBackOffFindsAcceptedRate checks that the crawl uses most of the rate that a host accepts,
+// that few requests are refused, that no page is lost, and that the log is short.
+func TestBackOffFindsAcceptedRate(t *testing.T) { kit.ForEachClient(t, testBackOffFindsAcceptedRate) }
+
+func testBackOffFindsAcceptedRate(t *testing.T, start kit.Starter) {
+	for _, tc := range []struct {
+		perSecond float64
+		pages     int
+		settled   time.Duration
+		refused   float64 // the largest share of refused requests
+	}{
+		{0.5, 150, 30 * time.Second, 0.05},
+		{5, 1200, 10 * time.Second, 0.02},
+		{50, 12000, 10 * time.Second, 0.02},
+	} {
+		for _, retryAfter := range []string{"", "1"} {
+			t.Run(fmt.Sprintf("%v a second, Retry-After %q", tc.perSecond, retryAfter), func(t *testing.T) {
+				m := &meter{perSecond: tc.perSecond, retryAfter: retryAfter, settled: tc.settled, tokens: 2}
+				kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": m}}, func(t *testing.T, web *robotstest.Web) {
+					m.began, m.last = time.Now(), time.Now()
+					c := start(t, web, kit.Async, collyrobots.RetryThrottled(5))
+					kit.Limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: 20})
+					for i := range tc.pages {
+						c.Visit(fmt.Sprint("http://a.test/", i))
+					}
+					c.Wait()
+					took := time.Since(m.began) - tc.settled
+					used := float64(m.accepted) / (tc.perSecond * took.Seconds())
+					refused := float64(m.refused) / float64(m.accepted+m.refused)
+					lines := strings.Count(c.Logged.String(), "\n")
+					t.Logf("%.1f %% used, %.2f %% refused, %d of %d pages, %d log lines, %v", 100*used, 100*refused, len(c.Pages), tc.pages, lines, took)
+					if used < 0.85 || refused > tc.refused || len(c.Pages) != tc.pages || lines >= 60 {
+						t.Errorf("want 85 %% used, %.0f %% refused, all pages and less than 60 lines", 100*tc.refused)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestRetryThrottled checks that a throttled page is retried at the pace of the host, at most as
+// often as the option says, and that OnError then gets the response.
+func TestRetryThrottled(t *testing.T) { kit.ForEachClient(t, testRetryThrottled) }
+
+func testRetryThrottled(t *testing.T, start kit.Starter) {
+	throttle := func(after string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			if after != "" {
+				w.Header().Set("Retry-After", after)
+			}
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	}
+	a := robotstest.Site{"/robots.txt": "User-agent: *\nCrawl-delay: 1\n", "/": throttle(""), "/long": throttle("3600"), "/short": throttle("7")}
+	for name, tc := range map[string]struct {
+		n     int
+		visit func(c *kit.Crawl) error
+		want  string
+	}{
+		"never":                   {0, func(c *kit.Crawl) error { return c.Visit("http://a.test/short") }, "0s /robots.txt, 1s /short"},
+		"twice":                   {2, func(c *kit.Crawl) error { return c.Visit("http://a.test/short") }, "0s /robots.txt, 1s /short, 8s /short, 15s /short"},
+		"Retry-After is too long": {2, func(c *kit.Crawl) error { return c.Visit("http://a.test/long") }, "0s /robots.txt, 1s /long"},
+		"a body": {1, func(c *kit.Crawl) error { return c.PostRaw("http://a.test/short", []byte("x=1")) },
+			"0s /robots.txt, 1s /short, 8s /short"},
+		"a body that cannot be read again": {1, func(c *kit.Crawl) error {
+			return c.Request(http.MethodPost, "http://a.test/short", onceReader{strings.NewReader("x=1")}, nil, nil)
+		}, "0s /robots.txt, 1s /short"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, nil, collyrobots.RetryThrottled(tc.n))
+				if err := tc.visit(c); err == nil || len(c.Errs) != 1 {
+					t.Errorf("got %v, OnError got %v; want the response once", err, c.Errs)
+				}
+				kit.WantSchedule(t, web, "a.test", tc.want)
+			})
+		})
+	}
+}
+
+// onceReader is a body that net/http cannot read again.
+type onceReader struct{ r *strings.Reader }
+
+func (o onceReader) Read(p []byte) (int, error) { return o.r.Read(p) }
+
+// TestCachedPagesDoNotWait checks that pages from the collector's cache do not wait, also if links
+// lead to them.
+func TestCachedPagesDoNotWait(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(10, "User-agent: *\nCrawl-delay: 1")}, func(t *testing.T, web *robotstest.Web) {
+		dir := t.TempDir()
+		for range 2 {
+			time.Sleep(time.Minute) // each crawl has its own pace
+			began := time.Now()
+			c := kit.Start(t, web, []colly.CollectorOption{colly.CacheDir(dir)}).Follow()
+			c.Visit("http://a.test/")
+			if took := time.Since(began); len(c.Pages) != 11 || len(web.Log("a.test")) == 13 && took != 0 {
+				t.Errorf("got %d pages in %v, want 11, at once in the second crawl", len(c.Pages), took)
+			}
+		}
+		if n := len(web.Log("a.test")); n != 13 {
+			t.Errorf("%d requests, want robots.txt twice and each page once", n)
+		}
+		if files, _ := filepath.Glob(filepath.Join(dir, "*", "*")); len(files) != 11 {
+			t.Errorf("%d cached pages, want 11", len(files))
+		}
+		// A cached page that has expired is requested, and waits for its host.
+		files, _ := filepath.Glob(filepath.Join(dir, "*", "*"))
+		for _, f := range files {
+			old := time.Now().Add(-time.Hour)
+			if err := os.Chtimes(f, old, old); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Minute)
+		c := kit.Start(t, web, []colly.CollectorOption{colly.CacheDir(dir), colly.CacheExpiration(time.Minute)}).Follow()
+		began := time.Now()
+		c.Visit("http://a.test/")
+		if took := time.Since(began); took != 11*time.Second || len(web.Log("a.test")) != 25 {
+			t.Errorf("11 expired pages took %v, %d requests in all; want 11s and 25", took, len(web.Log("a.test")))
+		}
+	})
+}
+
+// TestSingle503DoesNotBackOff checks that one 503 in ten pages causes almost no back-off, because
+// some pages of a healthy host may be broken.
+func TestSingle503DoesNotBackOff(t *testing.T) { kit.ForEachClient(t, testSingle503DoesNotBackOff) }
+
+func testSingle503DoesNotBackOff(t *testing.T, start kit.Starter) {
+	for name, tc := range map[string]struct {
+		options []collyrobots.Option
+		most    time.Duration
+	}{
+		"default":     {nil, 2 * time.Second},
+		"no back-off": {[]collyrobots.Option{collyrobots.MaxBackOff(0)}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := robotstest.Pages(40, kit.NoDenys)
+			for i := 3; i < 40; i += 10 {
+				a[fmt.Sprint("/", i)] = 503
+			}
+			kit.InBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, nil, tc.options...).Follow()
+				began := time.Now()
+				c.Visit("http://a.test/")
+				if took := time.Since(began); took > tc.most || len(c.Pages) != 37 {
+					t.Errorf("%d pages in %v, want 37 in at most %v", len(c.Pages), took, tc.most)
+				}
+			})
+		})
+	}
+}
+
+// TestMaxBackOff checks that the back-off does not exceed MaxBackOff.
+func TestMaxBackOff(t *testing.T) { kit.ForEachClient(t, testMaxBackOff) }
+
+func testMaxBackOff(t *testing.T, start kit.Starter) {
+	busy := 0
+	a := robotstest.Pages(6, kit.NoDenys)
+	a["*"] = func(w http.ResponseWriter, _ *http.Request) {
+		busy++
+		w.WriteHeader(http.StatusTooManyRequests)
+	}
+	for i := range 6 {
+		delete(a, fmt.Sprint("/", i))
+	}
+	kit.InBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil, collyrobots.MaxBackOff(3*time.Second))
+		for i := range 30 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+		}
+		if s := c.Robots.Stats().Hosts[0]; s.BackOff > 3*time.Second || s.BackOff == 0 || busy != 30 {
+			t.Errorf("%d responses: got stats %+v", busy, s)
+		}
+	})
+}
+
+// With CheckHead a Visit makes a HEAD request and a GET request. OnDenied is called for each
+// request that is denied. A synchronous collector makes no GET request if the HEAD request fails.
+func TestOnDeniedIsCalledForHeadAndGet(t *testing.T) {
+	for name, test := range map[string]struct {
+		options []colly.CollectorOption
+		want    int32
+	}{
+		"sync":  {want: 3},
+		"async": {options: kit.Async, want: 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nDisallow: /1\nDisallow: /2")}, func(t *testing.T, web *robotstest.Web) {
+				var called atomic.Int32
+				c := kit.Start(t, web, append(test.options, colly.AllowURLRevisit()), collyrobots.OnDenied(func(*colly.Request, error) { called.Add(1) }))
+				c.CheckHead = true
+				for _, path := range []string{"/0", "/1", "/2", "/1"} {
+					c.Visit("http://a.test" + path)
+					c.Wait()
+				}
+				if called.Load() != test.want {
+					t.Errorf("OnDenied was called %d times, want %d", called.Load(), test.want)
+				}
+			})
+		})
+	}
+}

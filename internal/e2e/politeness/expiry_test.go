@@ -1,0 +1,262 @@
+package politeness
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// TestCrawlDelayEndsWithItsRobotsTxt checks that the crawl delay of the robots.txt for http no
+// longer applies to https two days after the last request for http.
+func TestCrawlDelayEndsWithItsRobotsTxt(t *testing.T) {
+	kit.ForEachClient(t, testCrawlDelayEndsWithItsRobotsTxt)
+}
+
+func testCrawlDelayEndsWithItsRobotsTxt(t *testing.T, start kit.Starter) {
+	robots := func(out http.ResponseWriter, r *http.Request) {
+		if r.TLS == nil {
+			io.WriteString(out, "User-agent: *\nCrawl-delay: 60\n")
+		}
+	}
+	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": robots, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, []colly.CollectorOption{colly.AllowURLRevisit()})
+		c.Impolite = true // Verify does not know that the file for http is no longer used
+		for _, u := range []string{"http://a.test/0", "https://a.test/1", "https://a.test/2"} {
+			kit.Must(t, c.Visit(u))
+		}
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 1m0s /0, 2m0s /robots.txt, 3m0s /1, 4m0s /2")
+		time.Sleep(48 * time.Hour)
+		web.Reset()
+		for range 3 {
+			kit.Must(t, c.Visit("https://a.test/3"))
+		}
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 0s /3, 0s /3, 0s /3")
+		if s := c.Robots.Stats().Hosts[0]; s.CrawlDelay != 0 || s.Delay != 0 {
+			t.Errorf("got stats %+v, want no delay", s)
+		}
+		time.Sleep(time.Second)
+		kit.Must(t, c.Visit("http://a.test/4")) // the file is read again, and its delay applies to both schemes again
+		kit.Must(t, c.Visit("https://a.test/5"))
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 0s /3, 0s /3, 0s /3, 1s /robots.txt, 1m1s /4, 2m1s /5")
+	})
+}
+
+// TestCrawlDelayHoldsWhileRobotsTxtIsReadAgain checks that the crawl delay of a file that has
+// expired still applies while the file is read again: to the request for the file, and to the pages
+// that are allowed by the old copy in the meantime.
+func TestCrawlDelayHoldsWhileRobotsTxtIsReadAgain(t *testing.T) {
+	kit.ForEachClient(t, testCrawlDelayHoldsWhileRobotsTxtIsReadAgain)
+}
+
+func testCrawlDelayHoldsWhileRobotsTxtIsReadAgain(t *testing.T, start kit.Starter) {
+	for name, again := range map[string]time.Duration{"at once": 0, "slowly": 9 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(60, "")}, func(t *testing.T, web *robotstest.Web) {
+				var asked atomic.Int32
+				web.Set("a.test", "/robots.txt", func(out http.ResponseWriter, _ *http.Request) {
+					if asked.Add(1) > 1 {
+						time.Sleep(again)
+					}
+					out.Header().Set("Cache-Control", "max-age=300")
+					io.WriteString(out, "User-agent: *\nCrawl-delay: 10\n")
+				})
+				c := start(t, web, kit.Async).Follow()
+				kit.Must(t, c.Visit("http://a.test/"))
+				c.Wait()
+				kit.WantNoSooner(t, web, "a.test", 10*time.Second, len(web.Log("a.test")))
+				if len(c.Pages) != 61 || asked.Load() < 2 {
+					t.Errorf("got %d pages and %d requests for robots.txt, want 61 pages and more than one request", len(c.Pages), asked.Load())
+				}
+			})
+		})
+	}
+}
+
+// TestReadingRobotsTxtAgainKeepsItsDelay has a page that comes when the file has just expired and
+// no other page waits. The request that reads the file again must keep the delay.
+func TestReadingRobotsTxtAgainKeepsItsDelay(t *testing.T) {
+	kit.ForEachClient(t, testReadingRobotsTxtAgainKeepsItsDelay)
+}
+
+func testReadingRobotsTxtAgainKeepsItsDelay(t *testing.T, start kit.Starter) {
+	kit.InBubble(t, robotstest.Sites{"a.test": {"*": robotstest.Page(), "/robots.txt": func(out http.ResponseWriter, _ *http.Request) {
+		out.Header().Set("Cache-Control", "max-age=300")
+		io.WriteString(out, "User-agent: *\nCrawl-delay: 10\n")
+	}}}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil)
+		kit.Must(t, c.Visit("http://a.test/0"))
+		time.Sleep(285 * time.Second)
+		kit.Must(t, c.Visit("http://a.test/1"))
+		time.Sleep(6 * time.Second)
+		kit.Must(t, c.Visit("http://a.test/2"))
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 10s /0, 4m55s /1, 5m5s /robots.txt, 5m15s /2")
+	})
+}
+
+// TestCrawlDelayLongerThanFreshness checks a crawl delay that is longer than its robots.txt stays
+// fresh. The file must be read again for each page, and all requests must keep the delay.
+func TestCrawlDelayLongerThanFreshness(t *testing.T) {
+	kit.ForEachClient(t, testCrawlDelayLongerThanFreshness)
+}
+
+func testCrawlDelayLongerThanFreshness(t *testing.T, start kit.Starter) {
+	site := robotstest.Site{"/robots.txt": kit.RobotsFor(time.Hour, "User-agent: *\nCrawl-delay: 7200\n"), "*": robotstest.Page()}
+	for mode, options := range map[string][]colly.CollectorOption{"sync": nil, "async": kit.Async} {
+		t.Run(mode, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, options)
+				for i := range 4 {
+					kit.Must(t, c.Visit(fmt.Sprint("http://a.test/", i)))
+					if mode == "async" {
+						time.Sleep(time.Millisecond)
+					}
+				}
+				c.Wait()
+				kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 2h0m0s /0, 4h0m0s /robots.txt, 6h0m0s /1, "+
+					"8h0m0s /robots.txt, 10h0m0s /2, 12h0m0s /robots.txt, 14h0m0s /3")
+			})
+		})
+	}
+}
+
+// TestCrawlDelayHoldsBetweenVisits has a program that pauses between two visits for longer than the
+// file is fresh.
+func TestCrawlDelayHoldsBetweenVisits(t *testing.T) {
+	kit.ForEachClient(t, testCrawlDelayHoldsBetweenVisits)
+}
+
+func testCrawlDelayHoldsBetweenVisits(t *testing.T, start kit.Starter) {
+	site := robotstest.Site{"/robots.txt": kit.RobotsFor(time.Hour, "User-agent: *\nCrawl-delay: 7200\n"), "*": robotstest.Page()}
+	kit.InBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, nil)
+		kit.Must(t, c.Visit("http://a.test/0"))
+		time.Sleep(90 * time.Minute)
+		kit.Must(t, c.Visit("http://a.test/1"))
+		time.Sleep(3 * time.Hour)
+		kit.Must(t, c.Visit("http://a.test/2"))
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 2h0m0s /0, 4h0m0s /robots.txt, 6h0m0s /1, 9h0m0s /robots.txt, 11h0m0s /2")
+	})
+}
+
+// TestRetryAfterLongerThanFreshness checks that the crawl delay still applies after a Retry-After
+// that is longer than robots.txt stays fresh.
+func TestRetryAfterLongerThanFreshness(t *testing.T) {
+	kit.ForEachClient(t, testRetryAfterLongerThanFreshness)
+}
+
+func testRetryAfterLongerThanFreshness(t *testing.T, start kit.Starter) {
+	for mode, options := range map[string][]colly.CollectorOption{"sync": nil, "async": kit.Async} {
+		t.Run(mode, func(t *testing.T) {
+			var asked atomic.Int32
+			kit.InBubble(t, robotstest.Sites{"a.test": {
+				"/robots.txt": kit.RobotsFor(5*time.Minute, "User-agent: *\nCrawl-delay: 10\n"),
+				"*": func(out http.ResponseWriter, _ *http.Request) {
+					if asked.Add(1) == 2 {
+						out.Header().Set("Retry-After", "3600")
+						out.WriteHeader(http.StatusTooManyRequests)
+					}
+				},
+			}}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, options)
+				for i := range 6 {
+					c.Visit(fmt.Sprint("http://a.test/", i))
+					if mode == "async" {
+						time.Sleep(time.Millisecond)
+					}
+				}
+				c.Wait()
+				kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 10s /0, 20s /1, 1h0m20s /robots.txt, 1h0m30s /2, 1h0m40s /3, 1h0m50s /4, 1h1m0s /5")
+			})
+		})
+	}
+}
+
+// TestCrawlDelayHoldsWhileRobotsTxtCannotBeRead checks that the last known crawl delay applies
+// while robots.txt cannot be read: to the requests for the file, and to pages that were allowed
+// before.
+func TestCrawlDelayHoldsWhileRobotsTxtCannotBeRead(t *testing.T) {
+	kit.ForEachClient(t, testCrawlDelayHoldsWhileRobotsTxtCannotBeRead)
+}
+
+func testCrawlDelayHoldsWhileRobotsTxtCannotBeRead(t *testing.T, start kit.Starter) {
+	for name, failure := range map[string]http.HandlerFunc{
+		"502":  func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(http.StatusBadGateway) },
+		"429":  func(out http.ResponseWriter, _ *http.Request) { out.WriteHeader(http.StatusTooManyRequests) },
+		"drop": kit.Drop,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var failing atomic.Bool
+			good := kit.RobotsFor(5*time.Minute, "User-agent: *\nCrawl-delay: 20\n")
+			kit.InBubble(t, robotstest.Sites{"a.test": {"*": robotstest.Page(), "/robots.txt": func(out http.ResponseWriter, r *http.Request) {
+				if failing.Load() {
+					failure(out, r)
+				} else {
+					good(out, r)
+				}
+			}}}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, kit.Async)
+				for i := range 60 {
+					c.Visit(fmt.Sprint("http://a.test/", i))
+				}
+				time.Sleep(time.Minute)
+				failing.Store(true)
+				time.Sleep(10 * time.Minute)
+				failing.Store(false)
+				c.Wait()
+				kit.WantNoSooner(t, web, "a.test", 20*time.Second, len(web.Log("a.test")))
+				if len(web.Log("a.test")) < 40 {
+					t.Errorf("got requests\n%s\nwant at least 40", web.Log("a.test"))
+				}
+			})
+		})
+	}
+}
+
+// TestCrawlDelayEndsWhileOtherPagesWait has a file for http that is not used after the first page.
+// Its delay must end one delay after the file has expired, although many pages for https wait.
+func TestCrawlDelayEndsWhileOtherPagesWait(t *testing.T) {
+	kit.ForEachClient(t, testCrawlDelayEndsWhileOtherPagesWait)
+}
+
+func testCrawlDelayEndsWhileOtherPagesWait(t *testing.T, start kit.Starter) {
+	robots := func(out http.ResponseWriter, r *http.Request) {
+		text := "User-agent: *\nCrawl-delay: 1\n"
+		if r.TLS == nil {
+			text = "User-agent: *\nCrawl-delay: 60\n"
+		}
+		kit.RobotsFor(time.Hour, text)(out, r)
+	}
+	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": robots, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, kit.Async)
+		c.Impolite = true // Verify does not know that the file for http is no longer used
+		c.Visit("http://a.test/first")
+		c.Wait()
+		for i := range 200 {
+			c.Visit(fmt.Sprint("https://a.test/", i))
+		}
+		c.Wait()
+		log := web.Log("a.test")
+		if len(log) != 204 {
+			t.Fatalf("%d requests to a.test, want 204", len(log))
+		}
+		slow := 0
+		for i := 1; i < len(log); i++ {
+			if gap := log[i].Time.Sub(log[i-1].Time); gap >= time.Minute {
+				slow++
+			} else if gap < time.Second {
+				t.Errorf("got a gap of %v before %s, want at least 1s", gap, log[i].URI)
+			}
+		}
+		if end := log[slow].Elapsed; end != time.Hour+2*time.Minute {
+			t.Errorf("the last request under the delay of http was sent at %v, want 1h2m0s (it has waited since 1h1m0s)", end)
+		}
+	})
+}

@@ -1,0 +1,391 @@
+package politeness
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// TestGapsKeepCrawlDelay checks the gaps between requests in each mode of a collector, at exact
+// instants.
+func TestGapsKeepCrawlDelay(t *testing.T) { kit.ForEachClient(t, testGapsKeepCrawlDelay) }
+
+func testGapsKeepCrawlDelay(t *testing.T, start kit.Starter) {
+	modes := map[string]struct {
+		options []colly.CollectorOption
+		limit   *colly.LimitRule
+	}{
+		"sync":                   {},
+		"async":                  {options: kit.Async},
+		"async, parallelism 1":   {kit.Async, &colly.LimitRule{DomainGlob: "*", Parallelism: 1}},
+		"async, parallelism 2":   {kit.Async, &colly.LimitRule{DomainGlob: "*", Parallelism: 2}},
+		"async, LimitRule.Delay": {kit.Async, &colly.LimitRule{DomainGlob: "*", Delay: 10 * time.Millisecond}},
+	}
+	for name, mode := range modes {
+		t.Run(name, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"slow.test": kit.SlowSite(), "fast.test": robotstest.Pages(20, kit.NoDenys)}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, mode.options)
+				kit.Limited(t, c, mode.limit)
+				keepsTheDelay(t, web, c, 200*time.Millisecond)
+				kit.WantNoSooner(t, web, "slow.test", 200*time.Millisecond, 9)
+			})
+		})
+	}
+}
+
+// TestGapsKeepCrawlDelayOnLoopback does the same on real connections with the real clock. On a busy
+// machine the server may log a request late and the next one at once. Therefore the test measures
+// from the time at which the transport got a request to the time at which the next one arrived.
+func TestGapsKeepCrawlDelayOnLoopback(t *testing.T) {
+	kit.ForEachClient(t, testGapsKeepCrawlDelayOnLoopback)
+}
+
+func testGapsKeepCrawlDelayOnLoopback(t *testing.T, start kit.Starter) {
+	const delay = 500 * time.Millisecond
+	slow := kit.SlowSite()
+	slow["/robots.txt"] = "User-agent: *\nCrawl-delay: 0.5\n"
+	web := robotstest.New(t, robotstest.Sites{"slow.test": slow, "fast.test": robotstest.Pages(20, kit.NoDenys)})
+	c := start(t, web, kit.Async)
+	c.Impolite = true // Verify would use the log alone
+	kit.Limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: 2})
+	var uris []string   // in the order of the transport
+	var had []time.Time // when the transport got them
+	c.Transport.Proxy = func(r *http.Request) (*url.URL, error) {
+		if r.URL.Host == "slow.test" {
+			c.Note(func() { uris, had = append(uris, r.URL.Path), append(had, time.Now()) })
+		}
+		return nil, nil
+	}
+	keepsTheDelay(t, web, c, delay)
+	came := map[string]time.Time{}
+	for _, r := range web.Log("slow.test") {
+		came[r.URI] = r.Time
+	}
+	if len(came) != 9 || len(uris) != 9 {
+		t.Fatalf("%d requests sent, %d logged, want 9", len(uris), len(came))
+	}
+	for i, before := range had[:8] {
+		if gap := came[uris[i+1]].Sub(before); gap < delay {
+			t.Errorf("%s arrived %v after %s was sent, want %v", uris[i+1], gap, uris[i], delay)
+		}
+	}
+}
+
+// keepsTheDelay crawls both hosts and checks the delay in Stats.
+func keepsTheDelay(t *testing.T, web *robotstest.Web, c *kit.Crawl, delay time.Duration) {
+	t.Helper()
+	c.Follow()
+	c.Visit("http://slow.test/")
+	c.Visit("http://fast.test/")
+	c.Wait()
+	if got := len(web.Log("fast.test")); got != 22 {
+		t.Errorf("fast.test got %d requests, want 22", got)
+	}
+	if s := c.Robots.Stats().Hosts; len(s) != 2 || s[1].Host != "slow.test" || s[1].Requests != 9 || s[1].Pages != 7 ||
+		s[1].MinGap < delay*99/100 || s[1].CrawlDelay != delay || s[1].Delay != delay {
+		t.Errorf("got stats %+v", s)
+	}
+}
+
+// TestSlowHostDoesNotDelayFastOne checks that the pages of a slow host do not occupy the slots of a
+// LimitRule while they wait.
+func TestSlowHostDoesNotDelayFastOne(t *testing.T) {
+	kit.ForEachClient(t, testSlowHostDoesNotDelayFastOne)
+}
+
+func testSlowHostDoesNotDelayFastOne(t *testing.T, start kit.Starter) {
+	sites := robotstest.Sites{"slow.test": robotstest.Pages(6, "User-agent: *\nCrawl-delay: 30\n"), "fast.test": robotstest.Pages(20, kit.NoDenys)}
+	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, kit.Async).Follow()
+		kit.Limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: 2})
+		c.Visit("http://slow.test/")
+		c.Visit("http://fast.test/")
+		c.Wait()
+		fast := web.Log("fast.test")
+		if last := fast[len(fast)-1].Elapsed; len(fast) != 22 || last != 0 {
+			t.Errorf("fast.test got %d requests, the last after %v; want 22 at once", len(fast), last)
+		}
+		kit.WantNoSooner(t, web, "slow.test", 30*time.Second, 8)
+	})
+}
+
+// TestHostsWaitAtTheSameTime checks that slow hosts wait at the same time, and that the crawl ends
+// as soon as the delays permit the last page.
+func TestHostsWaitAtTheSameTime(t *testing.T) { kit.ForEachClient(t, testHostsWaitAtTheSameTime) }
+
+func testHostsWaitAtTheSameTime(t *testing.T, start kit.Starter) {
+	for name, limit := range map[string]*colly.LimitRule{
+		"no LimitRule":  nil,
+		"parallelism 1": {DomainGlob: "*", Parallelism: 1},
+		"parallelism 2": {DomainGlob: "*", Parallelism: 2},
+		"per domain":    {DomainRegexp: `^[ab]\.test$`, Parallelism: 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{
+				"a.test": robotstest.Pages(60, "User-agent: *\nCrawl-delay: 1"),
+				"b.test": robotstest.Pages(30, "User-agent: *\nCrawl-delay: 2"),
+				"c.test": robotstest.Pages(20, "User-agent: *\nCrawl-delay: 3"),
+			}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, kit.Async).Follow()
+				kit.Limited(t, c, limit)
+				for _, host := range []string{"a", "b", "c"} {
+					c.Visit("http://" + host + ".test/")
+				}
+				c.Wait()
+				kit.WantPace(t, web, "a.test", 1*time.Second, 62)
+				kit.WantPace(t, web, "b.test", 2*time.Second, 32)
+				kit.WantPace(t, web, "c.test", 3*time.Second, 22)
+			})
+		})
+	}
+}
+
+// TestLimitRulesKeepCrawlDelay checks that no URL is lost and no gap is too short under any
+// LimitRule of Colly.
+func TestLimitRulesKeepCrawlDelay(t *testing.T) {
+	const ms = time.Millisecond
+	for name, rules := range map[string][]*colly.LimitRule{
+		"none":                     nil,
+		"* parallelism 1":          {{DomainGlob: "*", Parallelism: 1}},
+		"* parallelism 2":          {{DomainGlob: "*", Parallelism: 2}},
+		"* short delay":            {{DomainGlob: "*", Delay: 50 * ms}},
+		"* long delay":             {{DomainGlob: "*", Delay: 1700 * ms, Parallelism: 2}},
+		"* random delay":           {{DomainGlob: "*", RandomDelay: 700 * ms, Parallelism: 2}},
+		"* delay and random delay": {{DomainGlob: "*", Delay: 300 * ms, RandomDelay: 300 * ms}},
+		"per domain": {
+			{DomainGlob: "slow.*", Parallelism: 4, RandomDelay: 400 * ms},
+			{DomainRegexp: `^middle\.`, Delay: 200 * ms},
+			{DomainGlob: "*", Parallelism: 8},
+		},
+	} {
+		for mode, options := range map[string][]colly.CollectorOption{"sync": nil, "async": kit.Async} {
+			t.Run(name+"/"+mode, func(t *testing.T) {
+				slow := robotstest.Pages(8, "User-agent: *\nCrawl-delay: 1")
+				slow["/0"] = robotstest.Redirect("/next")
+				slow["/next"] = robotstest.Redirect("/end")
+				slow["/end"] = robotstest.Page()
+				kit.InBubble(t, robotstest.Sites{
+					"slow.test":   slow,
+					"middle.test": robotstest.Pages(8, "User-agent: *\nCrawl-delay: 0.4"),
+					"fast.test":   robotstest.Pages(30, kit.NoDenys),
+				}, func(t *testing.T, web *robotstest.Web) {
+					c := kit.Start(t, web, options).Follow()
+					kit.Limited(t, c, rules...)
+					for _, host := range []string{"slow", "middle", "fast"} {
+						c.Visit("http://" + host + ".test/")
+					}
+					c.Wait()
+					kit.WantNoSooner(t, web, "slow.test", time.Second, 12)
+					kit.WantNoSooner(t, web, "middle.test", 400*ms, 10)
+					kit.WantNoSooner(t, web, "fast.test", 0, 32)
+					if len(c.Errs)+len(c.Denied) > 0 || len(c.Pages) != 9+9+31 {
+						t.Errorf("%d pages, errors %v, denied %v", len(c.Pages), c.Errs, c.Denied)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestFastHostDoesNotWait checks that the pages of a fast host are requested as soon as they are
+// found, while other hosts wait.
+func TestFastHostDoesNotWait(t *testing.T) { kit.ForEachClient(t, testFastHostDoesNotWait) }
+
+func testFastHostDoesNotWait(t *testing.T, start kit.Starter) {
+	for _, parallelism := range []int{1, 2, 50} {
+		t.Run(fmt.Sprint("parallelism ", parallelism), func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{
+				"hour.test":   robotstest.Pages(20, "User-agent: *\nCrawl-delay: 3600"),
+				"silent.test": {"/robots.txt": kit.Hang},
+				"fast.test":   robotstest.Pages(100, kit.NoDenys),
+			}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, kit.Async).Follow()
+				kit.Limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: parallelism})
+				for i := range 20 {
+					c.Visit(fmt.Sprint("http://hour.test/", i))
+					c.Visit(fmt.Sprint("http://silent.test/", i))
+				}
+				time.Sleep(time.Second)
+				c.Visit("http://fast.test/")
+				c.Wait()
+				fast := web.Log("fast.test")
+				if last := fast[len(fast)-1].Elapsed; len(fast) != 102 || last != time.Second {
+					t.Errorf("fast.test got %d requests, the last after %v; want 102 and 1s", len(fast), last)
+				}
+				kit.WantNoSooner(t, web, "hour.test", time.Hour, 21)
+				if asked := kit.URIsOf(web.Log("silent.test")); strings.ReplaceAll(asked+" ", "/robots.txt ", "") != "" || len(c.Denied) != 20 {
+					t.Errorf("requests to silent.test: %q, %d of 20 denied", asked, len(c.Denied))
+				}
+			})
+		})
+	}
+}
+
+// TestSlowServerKeepsCrawlDelay checks that the crawl delay lies between the starts of requests,
+// also if responses take longer than the delay.
+func TestSlowServerKeepsCrawlDelay(t *testing.T) { kit.ForEachClient(t, testSlowServerKeepsCrawlDelay) }
+
+func testSlowServerKeepsCrawlDelay(t *testing.T, start kit.Starter) {
+	for _, takes := range []time.Duration{300 * time.Millisecond, 2500 * time.Millisecond} {
+		t.Run(takes.String(), func(t *testing.T) {
+			a := robotstest.Pages(6, "User-agent: *\nCrawl-delay: 1")
+			for path, answer := range a {
+				a[path] = http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
+					time.Sleep(takes)
+					if path != "/robots.txt" {
+						out.Header().Set("Content-Type", "text/html")
+					}
+					io.WriteString(out, answer.(string))
+				})
+			}
+			kit.InBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, kit.Async).Follow()
+				kit.Limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: 2})
+				c.Visit("http://a.test/")
+				c.Wait()
+				kit.WantNoSooner(t, web, "a.test", time.Second, 8)
+			})
+		})
+	}
+}
+
+// TestRequestsInFlight checks how many requests to one host are in flight at once.
+func TestRequestsInFlight(t *testing.T) { kit.ForEachClient(t, testRequestsInFlight) }
+
+func testRequestsInFlight(t *testing.T, start kit.Starter) {
+	cases := []struct {
+		name, robots string
+		opts         []collyrobots.Option
+		most         int32
+		gap          time.Duration
+	}{
+		{"no delay", kit.NoDenys, nil, 4, 0},
+		{"one under a delay", "User-agent: *\nCrawl-delay: 0.1", nil, 1, 300 * time.Millisecond},
+		{"MaxInFlight", "User-agent: *\nCrawl-delay: 0.1", []collyrobots.Option{collyrobots.MaxInFlight(2)}, 2, 100 * time.Millisecond},
+		{"MaxInFlight without a delay", kit.NoDenys, []collyrobots.Option{collyrobots.MaxInFlight(3)}, 3, 0},
+		{"DelayFromEnd", "User-agent: *\nCrawl-delay: 0.1", []collyrobots.Option{collyrobots.DelayFromEnd()}, 1, 400 * time.Millisecond},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			var under, most atomic.Int32
+			s := robotstest.Site{"/robots.txt": tc.robots}
+			for i := range 4 {
+				s[fmt.Sprint("/", i)] = kit.Slowly(300*time.Millisecond, &under, &most)
+			}
+			kit.InBubble(t, robotstest.Sites{"a.test": s}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, kit.Async, tc.opts...)
+				for i := range 4 {
+					c.Visit(fmt.Sprint("http://a.test/", i))
+				}
+				c.Wait()
+				if most.Load() != tc.most || len(c.Pages) != 4 {
+					t.Errorf("%d requests in flight and %d pages, want %d and 4", most.Load(), len(c.Pages), tc.most)
+				}
+				log := web.Log("a.test")[1:] // robots.txt is answered at once
+				for i := 1; i < len(log); i++ {
+					if gap := log[i].Time.Sub(log[i-1].Time); gap < tc.gap && tc.name != "MaxInFlight" {
+						t.Errorf("gap %v, want at least %v", gap, tc.gap)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestRetryAfterDelaysRetry checks that a retried page waits for the time in Retry-After, and that
+// Check and Stats report this time.
+func TestRetryAfterDelaysRetry(t *testing.T) {
+	asked := 0
+	s := robotstest.Pages(3, kit.NoDenys)
+	s["/0"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		if asked == 1 {
+			w.Header().Set("Retry-After", "600")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	})
+	kit.InBubble(t, robotstest.Sites{"a.test": s}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, nil)
+		c.OnError(func(r *colly.Response, _ error) {
+			d, err := c.Robots.Check(t.Context(), "http://a.test/1")
+			if left := time.Until(d.NotBefore); err != nil || left != 10*time.Minute {
+				t.Errorf("Check: NotBefore is in %v (%v), want 10m", left, err)
+			}
+			if s := c.Robots.Stats().Hosts[0]; s.Throttled != 1 || s.NotBefore != d.NotBefore {
+				t.Errorf("got stats %+v", s)
+			}
+			r.Request.Retry()
+		})
+		c.Visit("http://a.test/0")
+		log := web.Log("a.test")
+		if len(log) != 3 || log[2].Time.Sub(log[1].Time) != 10*time.Minute {
+			t.Errorf("requests to a.test: %s, the last after %v; want 3, the last after 10m", kit.URIsOf(log), log[len(log)-1].Time.Sub(log[1].Time))
+		}
+		if !strings.Contains(c.Logged.String(), "slowing down") {
+			t.Errorf("got log %s", c.Logged)
+		}
+	})
+}
+
+// TestRetryAfterDelaysAllPages checks that all pages of a host wait for the time in Retry-After,
+// and that the pages of other hosts do not.
+func TestRetryAfterDelaysAllPages(t *testing.T) { kit.ForEachClient(t, testRetryAfterDelaysAllPages) }
+
+func testRetryAfterDelaysAllPages(t *testing.T, start kit.Starter) {
+	a := robotstest.Pages(4, "User-agent: *\nCrawl-delay: 1")
+	a["/0"] = http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
+		out.Header().Set("Retry-After", "120")
+		out.WriteHeader(http.StatusServiceUnavailable)
+	})
+	kit.InBubble(t, robotstest.Sites{"a.test": a, "b.test": robotstest.Pages(4, "User-agent: *\nCrawl-delay: 1")}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, kit.Async)
+		for i := range 4 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+			c.Visit(fmt.Sprint("http://b.test/", i))
+			synctest.Wait()
+		}
+		c.Wait()
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 1s /0, 2m1s /1, 2m2s /2, 2m3s /3")
+		kit.WantPace(t, web, "b.test", time.Second, 5)
+	})
+}
+
+// TestSeveral503AtOnceCountOnce checks that 503 responses to requests in flight at once are one
+// reason to back off.
+func TestSeveral503AtOnceCountOnce(t *testing.T) { kit.ForEachClient(t, testSeveral503AtOnceCountOnce) }
+
+func testSeveral503AtOnceCountOnce(t *testing.T, start kit.Starter) {
+	s := robotstest.Site{"/robots.txt": kit.NoDenys}
+	for i := range 10 {
+		s[fmt.Sprint("/", i)] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(100 * time.Millisecond) // so that all requests are in flight
+			w.WriteHeader(http.StatusServiceUnavailable)
+		})
+	}
+	kit.InBubble(t, robotstest.Sites{"a.test": s}, wantOneBackOff)
+}
+
+func wantOneBackOff(t *testing.T, web *robotstest.Web) {
+	c := kit.Start(t, web, kit.Async)
+	c.Robots.Check(t.Context(), "http://a.test/")
+	for i := range 10 {
+		c.Visit(fmt.Sprint("http://a.test/", i))
+	}
+	c.Wait()
+	d, _ := c.Robots.Check(t.Context(), "http://a.test/")
+	if s := c.Robots.Stats().Hosts[0]; s.Throttled != 1 || d.BackOff <= 0 || d.BackOff > 1500*time.Millisecond || d.Delay != d.BackOff {
+		t.Errorf("got stats %+v and decision %v", s, d)
+	}
+}

@@ -1,0 +1,226 @@
+package politeness
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// The tests run in bubbles, which begin at midnight in UTC. Therefore the times in the log of a web
+// are times of the day.
+
+// timesOf returns the times of the requests to a host.
+func timesOf(web *robotstest.Web, host string) string {
+	var times []string
+	for _, r := range web.Log(host) {
+		times = append(times, r.Elapsed.String())
+	}
+	return strings.Join(times, " ")
+}
+
+// TestRealRates crawls sites whose robots.txt files are written as those of Czech and Russian sites
+// are, and compares the times of the requests in the server's log.
+func TestRealRates(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		robots   string
+		from     time.Duration // since midnight
+		opts     []collyrobots.Option
+		want     string
+		impolite bool // by the rules of RFC 9309
+	}{
+		{"a Czech shop",
+			"User-agent: *\nDisallow: /kosik\nDisallow: /*?razeni=\nRequest-rate: 10/1m\n\nSitemap: https://obchod.test/sitemap.xml\n",
+			0, []collyrobots.Option{collyrobots.Dialect(dialect.Seznam())},
+			"0s 6s 12s 18s 24s", false},
+		{"a Czech newspaper, slow by day",
+			"User-agent: SeznamBot\nDisallow: /diskuze/\n\nUser-agent: *\nDisallow: /hledani\nRequest-rate: 1/10s 0600-1459\nRequest-rate: 30/1m 1500-0559\n",
+			15*time.Hour - 25*time.Second, []collyrobots.Option{collyrobots.Dialect(dialect.Seznam())},
+			"14h59m35s 14h59m45s 14h59m55s 15h0m0s 15h0m2s", false},
+		{"the same in the morning",
+			"User-agent: *\nRequest-rate: 1/10s 0600-1459\nRequest-rate: 30/1m 1500-0559\nDisallow: /hledani\n",
+			6*time.Hour - 5*time.Second, []collyrobots.Option{collyrobots.Dialect(dialect.Seznam())},
+			"5h59m55s 5h59m57s 5h59m59s 6h0m9s 6h0m19s", false},
+		{"a Czech rate under RFC 9309",
+			"User-agent: *\nDisallow: /kosik\nRequest-rate: 10/1m\n",
+			0, nil,
+			"0s 0s 0s 0s 0s", false},
+		{"a Czech rate under RFC 9309, honoured",
+			"User-agent: *\nDisallow: /kosik\nRequest-rate: 10/1m\n",
+			0, []collyrobots.Option{collyrobots.HonorRequestRate()},
+			"0s 6s 12s 18s 24s", false},
+		{"a Czech rate and a Crawl-delay",
+			"User-agent: *\nCrawl-delay: 5\nRequest-rate: 300/1m\nDisallow: /admin\n",
+			0, []collyrobots.Option{collyrobots.HonorRequestRate()},
+			"0s 5s 10s 15s 20s", false},
+		{"a Russian shop under Yandex",
+			"User-agent: Yandex\nDisallow: /basket/\nCrawl-delay: 1\n\nUser-agent: *\nDisallow: /basket/\nDisallow: /*sort=\nCrawl-delay: 4.5\nClean-param: utm_source&utm_medium /\nHost: shop.test\n",
+			0, []collyrobots.Option{collyrobots.Dialect(dialect.Yandex())},
+			"0s 0s 0s 0s 0s", true},
+		{"a Russian shop under Yandex, its Crawl-delay honoured",
+			"User-agent: Yandex\nDisallow: /basket/\nCrawl-delay: 1\n\nUser-agent: *\nDisallow: /basket/\nDisallow: /*sort=\nCrawl-delay: 4.5\nClean-param: utm_source&utm_medium /\nHost: shop.test\n",
+			0, []collyrobots.Option{collyrobots.Dialect(dialect.Yandex()), collyrobots.HonorCrawlDelay()},
+			"0s 4.5s 9s 13.5s 18s", false},
+		{"a Russian forum by night",
+			"User-agent: *\nDisallow: /profile\nVisit-time: 0100-0559 # only at night\nRequest-rate: 1/5 # a page every 5 seconds\n",
+			30 * time.Minute, []collyrobots.Option{collyrobots.Dialect(dialect.Yandex()), collyrobots.HonorRequestRate()},
+			"30m0s 1h0m0s 1h0m5s 1h0m10s 1h0m15s", false},
+		{"a window that closes while pages wait",
+			"User-agent: *\nVisit-time: 2200-0059\nRequest-rate: 1/30s\nDisallow: /profile\n",
+			59*time.Minute + 15*time.Second, []collyrobots.Option{collyrobots.HonorRequestRate()},
+			"59m15s 59m45s 22h0m0s 22h0m30s 22h1m0s", false},
+		{"a window that spans midnight, and robots.txt has to be read again in it",
+			"User-agent: *\nVisit-time: 2359-0000\nRequest-rate: 1/40s\nDisallow: /profile\n",
+			12 * time.Hour, []collyrobots.Option{collyrobots.HonorRequestRate()},
+			"12h0m0s 23h59m0s 23h59m40s 24h0m20s 47h59m0s 47h59m40s", false},
+		{"MaxDelay",
+			"User-agent: *\nRequest-rate: 1/10m\nDisallow: /profile\n",
+			0, []collyrobots.Option{collyrobots.HonorRequestRate(), collyrobots.MaxDelay(3 * time.Second)},
+			"0s 3s 6s 9s 12s", false},
+		{"ForHosts",
+			"User-agent: *\nRequest-rate: 1/2\nDisallow: /profile\n",
+			0, []collyrobots.Option{collyrobots.ForHosts("*.test", collyrobots.HonorRequestRate())},
+			"0s 2s 4s 6s 8s", false},
+		{"ForHosts for another host",
+			"User-agent: *\nRequest-rate: 1/2\nDisallow: /profile\n",
+			0, []collyrobots.Option{collyrobots.ForHosts("b.test", collyrobots.HonorRequestRate())},
+			"0s 0s 0s 0s 0s", false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				site := robotstest.Pages(4, test.robots)
+				web := robotstest.New(t, robotstest.Sites{"a.test": site})
+				time.Sleep(test.from)
+				c := kit.Start(t, web, kit.Async, test.opts...)
+				c.Impolite = test.impolite
+				kit.VisitPages(c, "a.test", 4)
+				if got := timesOf(web, "a.test"); got != test.want {
+					t.Errorf("requests at %s, want %s", got, test.want)
+				}
+			})
+		})
+	}
+}
+
+// TestVisitTimeOfRedirect checks that a redirect to a host that is closed fails and does not wait
+// for hours.
+func TestVisitTimeOfRedirect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		web := robotstest.New(t, robotstest.Sites{
+			"a.test": {"/": robotstest.Redirect("http://b.test/")},
+			"b.test": {"/robots.txt": "User-agent: *\nVisit-time: 0600-0700\nDisallow: /x\n", "/": "b"},
+		})
+		c := kit.Start(t, web, nil, collyrobots.HonorRequestRate())
+		if err := c.Visit("http://a.test/"); !errors.Is(err, collyrobots.ErrRedirectWait) {
+			t.Errorf("got %v, want ErrRedirectWait", err)
+		}
+		if got := kit.URIsOf(web.Log("b.test")); got != "/robots.txt" {
+			t.Errorf("b.test got %s", got)
+		}
+	})
+}
+
+// TestCheckWhileClosed checks that Check reads robots.txt while the host is closed, although a page
+// waits.
+func TestCheckWhileClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		robots := "User-agent: *\nVisit-time: 0600-0700\nDisallow: /x\n"
+		web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(2, robots)})
+		c := kit.Start(t, web, kit.Async, collyrobots.HonorRequestRate())
+		c.Visit("http://a.test/1")
+		time.Sleep(time.Hour)
+		if d, err := c.Robots.Check(t.Context(), "https://a.test/x"); err != nil || d.Allowed {
+			t.Errorf("%v, %v", d, err)
+		}
+		c.Wait()
+		if got, want := timesOf(web, "a.test"), "0s 1h0m0s 6h0m0s"; got != want {
+			t.Errorf("requests at %s, want %s", got, want)
+		}
+	})
+}
+
+// TestRateSource checks the source of a delay in Stats, in events and in the log.
+func TestRateSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		robots := "User-agent: *\nRequest-rate: 1/20s\nVisit-time: 0000-0000\nVisit-time: 0600-2359\nDisallow: /x\n"
+		web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(5, robots)})
+		var events []string
+		seen := func(e collyrobots.Event) {
+			if e.Kind == collyrobots.EventStarted || e.Kind == collyrobots.EventWaiting {
+				events = append(events, fmt.Sprint(e.Kind, " ", e.Delay, " ", e.Source, " ", e.Line))
+			}
+		}
+		var log bytes.Buffer
+		logger := slog.New(slog.NewTextHandler(&kit.LockedWriter{W: &log}, nil))
+		c := kit.Start(t, web, kit.Async, collyrobots.HonorRequestRate(), collyrobots.OnEvent(seen), collyrobots.Logger(logger))
+		for i := range 5 {
+			c.Visit(fmt.Sprintf("http://a.test/%d", i+1))
+			synctest.Wait()
+		}
+		source := func() string {
+			h := c.Robots.Stats().Hosts[0]
+			return fmt.Sprint(h.Source, " ", h.Line, " ", h.Delay, " ", h.Waiting)
+		}
+		if got, want := source(), "request_rate 2 20s 5"; got != want {
+			t.Errorf("at first: %s, want %s", got, want)
+		}
+		time.Sleep(70 * time.Second)
+		if got, want := source(), "visit_time 3 20s 3"; got != want {
+			t.Errorf("later: %s, want %s", got, want)
+		}
+		c.Visit("http://a.test/5?again")
+		synctest.Wait()
+		c.Wait()
+		if got, want := timesOf(web, "a.test"), "0s 20s 40s 6h0m0s 6h0m20s 6h0m40s 6h1m0s"; got != want {
+			t.Errorf("requests at %s, want %s", got, want)
+		}
+		for _, want := range []string{"started 20s request_rate 2", "waiting 20s request_rate 2"} {
+			if !strings.Contains(strings.Join(events, "\n"), want) {
+				t.Errorf("events %q, want one with %q", events, want)
+			}
+		}
+		if strings.Contains(log.String(), "no delay between requests") {
+			t.Errorf("the log says that there is no delay:\n%s", &log)
+		}
+		for _, want := range []string{"because of Request-rate", "because of Visit-time"} {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("the log has no %q:\n%s", want, &log)
+			}
+		}
+	})
+}
+
+// TestRateChanges checks that a new robots.txt replaces the Request-rate of the old one, for pages
+// that wait.
+func TestRateChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := robotstest.Pages(8, "")
+		read := 0
+		site["/robots.txt"] = func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Cache-Control", "max-age=60")
+			io.WriteString(w, "User-agent: *\nDisallow: /x\n")
+			read++
+			if read == 1 {
+				io.WriteString(w, "Request-rate: 1/25s\n")
+			}
+		}
+		web := robotstest.New(t, robotstest.Sites{"a.test": site})
+		c := kit.Start(t, web, kit.Async, collyrobots.HonorRequestRate())
+		kit.VisitPages(c, "a.test", 8)
+		if got, want := timesOf(web, "a.test"), "0s 25s 50s 1m15s 1m15s 1m15s 1m15s 1m15s 1m15s 1m15s"; got != want {
+			t.Errorf("requests at %s, want %s", got, want)
+		}
+	})
+}

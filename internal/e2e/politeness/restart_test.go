@@ -1,0 +1,104 @@
+package politeness
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/store"
+)
+
+// TestRestartKeepsDelay checks that a process that is started again keeps the delay of the hosts
+// in its Store. It does not know when the last request was, so it waits for one delay after it was
+// made. It waits once, and not for other hosts.
+func TestRestartKeepsDelay(t *testing.T) {
+	for name, tc := range map[string]struct {
+		robots string
+		opts   []collyrobots.Option
+		later  time.Duration // between the last request and the restart
+		want   string        // the schedule of both processes
+	}{
+		"at once":       {"User-agent: *\nCrawl-delay: 20\n", nil, 0, "0s /robots.txt, 20s /0, 40s /0, 1m0s /1"},
+		"a while after": {"User-agent: *\nCrawl-delay: 20\n", nil, 5 * time.Second, "0s /robots.txt, 20s /0, 45s /0, 1m5s /1"},
+		"MinDelay":      {kit.NoDenys, []collyrobots.Option{collyrobots.MinDelay(2 * time.Second)}, 0, "0s /robots.txt, 2s /0, 4s /0, 6s /1"},
+		"no delay":      {kit.NoDenys, nil, 0, "0s /robots.txt, 0s /0, 0s /0, 0s /1"},
+		"MaxDelay":      {"User-agent: *\nCrawl-delay: 20\n", []collyrobots.Option{collyrobots.MaxDelay(time.Second)}, 0, "0s /robots.txt, 1s /0, 2s /0, 3s /1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, tc.robots), "b.test": robotstest.Pages(9, tc.robots)}, func(t *testing.T, web *robotstest.Web) {
+				s := store.Memory()
+				defer s.Close()
+				opts := append([]collyrobots.Option{collyrobots.Store(s)}, tc.opts...)
+				first := kit.Start(t, web, nil, opts...)
+				first.Impolite = true // Verify does not know that MaxDelay caps the crawl delay
+				kit.Must(t, first.Visit("http://a.test/0"))
+				kit.Must(t, first.Robots.Close())
+				time.Sleep(tc.later)
+				again := kit.Start(t, web, nil, opts...)
+				again.Impolite = true
+				began := time.Now()
+				if _, err := again.Robots.Check(t.Context(), "http://b.test/"); err != nil || time.Since(began) > time.Second {
+					t.Errorf("Check for a host without requests took %v, %v, want no waiting", time.Since(began), err)
+				}
+				kit.Must(t, again.Visit("http://a.test/0"))
+				kit.Must(t, again.Visit("http://a.test/1"))
+				kit.WantSchedule(t, web, "a.test", tc.want)
+			})
+		})
+	}
+}
+
+// TestRestartKeepsDelayBeforeRobotsTxt checks the same for the request for a robots.txt whose
+// record has expired.
+func TestRestartKeepsDelayBeforeRobotsTxt(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, kit.NoDenys)}, func(t *testing.T, web *robotstest.Web) {
+		s := store.Memory()
+		defer s.Close()
+		for range 2 {
+			c := kit.Start(t, web, nil, collyrobots.Store(s), collyrobots.MinDelay(10*time.Second))
+			kit.Must(t, c.Visit("http://a.test/0"))
+			time.Sleep(24*time.Hour - 15*time.Second)
+			kit.Must(t, c.Visit("http://a.test/1"))
+			kit.Must(t, c.Robots.Close())
+			time.Sleep(6 * time.Second) // the record expires after a day
+		}
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 10s /0, 23h59m55s /1, 24h0m11s /robots.txt, 24h0m21s /0, 48h0m6s /1")
+	})
+}
+
+// TestRestartKeepsDelayOfExpiredRecord checks that the crawl delay of an expired record applies to
+// the request that fetches robots.txt again, and to each further attempt while that fails.
+func TestRestartKeepsDelayOfExpiredRecord(t *testing.T) {
+	for name, tc := range map[string]struct {
+		robots http.HandlerFunc // of the second process
+		want   string
+	}{
+		"file is read": {
+			robots: kit.RobotsFor(5*time.Minute, "User-agent: *\nCrawl-delay: 20\n"),
+			want:   "0s /robots.txt, 20s /0, 10m40s /robots.txt, 11m0s /1",
+		},
+		"fetch fails": {
+			robots: kit.Drop,
+			want:   "0s /robots.txt, 20s /0, 10m40s /robots.txt, 11m0s /robots.txt, 11m20s /robots.txt",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "")}, func(t *testing.T, web *robotstest.Web) {
+				s := store.Memory()
+				defer s.Close()
+				web.Set("a.test", "/robots.txt", kit.RobotsFor(5*time.Minute, "User-agent: *\nCrawl-delay: 20\n"))
+				first := kit.Start(t, web, nil, collyrobots.Store(s))
+				kit.Must(t, first.Visit("http://a.test/0"))
+				kit.Must(t, first.Robots.Close())
+				time.Sleep(10 * time.Minute)
+				web.Set("a.test", "/robots.txt", tc.robots)
+				again := kit.Start(t, web, nil, collyrobots.Store(s))
+				again.Visit("http://a.test/1")
+				kit.WantSchedule(t, web, "a.test", tc.want)
+			})
+		})
+	}
+}

@@ -1,0 +1,541 @@
+package politeness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// TestRedirectsKeepDelay checks which redirects are followed, and when each request is sent. Colly
+// calls no hook for redirects.
+func TestRedirectsKeepDelay(t *testing.T) { kit.ForEachClient(t, testRedirectsKeepDelay) }
+
+func testRedirectsKeepDelay(t *testing.T, start kit.Starter) {
+	const second = "User-agent: *\nCrawl-delay: 1\n"
+	cases := []struct {
+		name  string
+		sites robotstest.Sites
+		want  map[string]string // the schedule, by host
+		err   error             // of Visit
+	}{
+		{
+			name:  "chain within a host",
+			sites: robotstest.Sites{"a.test": {"/robots.txt": second, "/": robotstest.Redirect("/1"), "/1": robotstest.Redirect("/2"), "/2": robotstest.Redirect("/3"), "/3": robotstest.Page()}},
+			want:  map[string]string{"a.test": "0s /robots.txt, 1s /, 2s /1, 3s /2, 4s /3"},
+		},
+		{
+			name: "http to https: two robots.txt, one pace",
+			sites: robotstest.Sites{"a.test": {
+				"/robots.txt": second, "/": robotstest.Redirect("https://a.test/s"), "/s": robotstest.Redirect("http://a.test/t"), "/t": robotstest.Page(),
+			}},
+			want: map[string]string{"a.test": "0s /robots.txt, 1s /, 2s /robots.txt, 3s /s, 4s /t"},
+		},
+		{
+			name: "to a new host",
+			sites: robotstest.Sites{
+				"a.test": {"/robots.txt": second, "/": robotstest.Redirect("http://b.test/")},
+				"b.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 5\n", "/": robotstest.Page()},
+			},
+			want: map[string]string{"a.test": "0s /robots.txt, 1s /", "b.test": "1s /robots.txt, 6s /"},
+		},
+		{
+			name: "to another host and back",
+			sites: robotstest.Sites{
+				"a.test": {"/robots.txt": second, "/": robotstest.Redirect("http://b.test/"), "/end": robotstest.Page()},
+				"b.test": {"/robots.txt": "", "/": robotstest.Redirect("http://a.test/end")},
+			},
+			want: map[string]string{"a.test": "0s /robots.txt, 1s /, 2s /end", "b.test": "1s /robots.txt, 1s /"},
+		},
+		{
+			name: "to a host in another spelling",
+			sites: robotstest.Sites{
+				"a.test": {"/robots.txt": second, "/": robotstest.Redirect("HTTP://B.Test:80/x")},
+				"b.test": {"/robots.txt": second, "/x": robotstest.Redirect("http://b.test/y"), "/y": robotstest.Page()},
+			},
+			want: map[string]string{"b.test": "1s /robots.txt, 2s /x, 3s /y"},
+		},
+		{
+			name:  "to a disallowed page",
+			sites: robotstest.Sites{"a.test": {"/robots.txt": second + "Disallow: /x", "/": robotstest.Redirect("/1"), "/1": robotstest.Redirect("/x"), "/x": robotstest.Page()}},
+			want:  map[string]string{"a.test": "0s /robots.txt, 1s /, 2s /1"},
+			err:   colly.ErrRobotsTxtBlocked,
+		},
+		{
+			name: "to a disallowed page of a new host",
+			sites: robotstest.Sites{
+				"a.test": {"/robots.txt": second, "/": robotstest.Redirect("http://b.test/x")},
+				"b.test": {"/robots.txt": "User-agent: ExampleBot\nDisallow: /x", "/x": robotstest.Page()},
+			},
+			want: map[string]string{"a.test": "0s /robots.txt, 1s /", "b.test": "1s /robots.txt"},
+			err:  colly.ErrRobotsTxtBlocked,
+		},
+		{
+			name: "to a page that only https disallows",
+			sites: robotstest.Sites{"a.test": {
+				"/robots.txt": http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+					if r.TLS != nil {
+						fmt.Fprint(out, "User-agent: *\nDisallow: /x")
+					}
+				}),
+				"/": robotstest.Redirect("/x"), "/x": robotstest.Redirect("https://a.test/x"),
+			}},
+			want: map[string]string{"a.test": "0s /robots.txt, 0s /, 0s /x, 0s /robots.txt"},
+			err:  colly.ErrRobotsTxtBlocked,
+		},
+		{
+			name: "to a host whose robots.txt cannot be read",
+			sites: robotstest.Sites{
+				"a.test": {"/robots.txt": second, "/": robotstest.Redirect("http://b.test/x")},
+				"b.test": {"/robots.txt": 503, "/x": robotstest.Page()},
+			},
+			want: map[string]string{"a.test": "0s /robots.txt, 1s /", "b.test": "1s /robots.txt"},
+			err:  colly.ErrRobotsTxtBlocked,
+		},
+		{
+			name:  "to robots.txt itself",
+			sites: robotstest.Sites{"a.test": {"/robots.txt": second, "/": robotstest.Redirect("/robots.txt")}},
+			want:  map[string]string{"a.test": "0s /robots.txt, 1s /, 2s /robots.txt"},
+		},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			kit.InBubble(t, tc.sites, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, nil)
+				err := c.Visit("http://a.test/")
+				if !errors.Is(err, tc.err) {
+					t.Errorf("Visit returned %v, want %v", err, tc.err)
+				}
+				for host, want := range tc.want {
+					kit.WantSchedule(t, web, host, want)
+				}
+				if denied := errors.Is(tc.err, colly.ErrRobotsTxtBlocked); denied != (len(c.Denied) == 1) {
+					t.Errorf("OnDenied got %v", c.Denied)
+				}
+			})
+		})
+	}
+}
+
+// TestRedirectLoopKeepsDelay visits a page whose redirects never end. Some versions of Colly end them
+// at the first URL that comes again, and others after ten redirects.
+func TestRedirectLoopKeepsDelay(t *testing.T) {
+	sites := robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 1\n", "/": robotstest.Redirect("/?1"), "/?1": robotstest.Redirect("/?1")}}
+	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		err := kit.Start(t, web, nil).Visit("http://a.test/")
+		if err == nil {
+			t.Error("Visit returned no error")
+		}
+		got := web.Log("a.test").Schedule()
+		want := []string{"0s /robots.txt", "1s /"}
+		for len(want) < len(got) {
+			want = append(want, fmt.Sprintf("%ds /?1", len(want)))
+		}
+		if !slices.Equal(got, want) || len(got) < 3 || len(got) > 12 {
+			t.Errorf("got %q, want up to ten redirects, one in each second", got)
+		}
+	})
+}
+
+// errVisited stands for an error of Colly that is not exported.
+var errVisited = errors.New("visited before")
+
+// TestRedirectsAndPagesShareDelay checks that redirects and waiting pages keep the delay of the
+// host together, and that nothing is lost.
+func TestRedirectsAndPagesShareDelay(t *testing.T) {
+	a := robotstest.Pages(10, "User-agent: *\nCrawl-delay: 2")
+	for i := range 5 {
+		a[fmt.Sprint("/", i)] = robotstest.Redirect(fmt.Sprint("/next/", i))
+		a[fmt.Sprint("/next/", i)] = robotstest.Redirect(fmt.Sprint("/end/", i))
+		a[fmt.Sprint("/end/", i)] = robotstest.Page()
+	}
+	kit.InBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, kit.Async).Follow()
+		c.Visit("http://a.test/")
+		c.Wait()
+		kit.WantPace(t, web, "a.test", 2*time.Second, 2+10+2*5)
+		if len(c.Pages) != 11 || len(c.Errs) > 0 {
+			t.Errorf("got %d pages, want 11; errors %v", len(c.Pages), c.Errs)
+		}
+	})
+}
+
+// TestTimeoutDoesNotIncludeWait checks that the wait before a redirect does not count against the
+// collector's timeout, wherever that was set, and that the time of a server that hangs does.
+func TestTimeoutDoesNotIncludeWait(t *testing.T) {
+	const timeout = 50 * time.Millisecond
+	halfway := http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		out.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(out, "<p>")
+		out.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	for name, set := range map[string]struct {
+		before, after func(web *robotstest.Web, c *colly.Collector)
+	}{
+		"SetRequestTimeout before Attach": {before: func(_ *robotstest.Web, c *colly.Collector) { c.SetRequestTimeout(timeout) }},
+		"SetRequestTimeout after Attach":  {after: func(_ *robotstest.Web, c *colly.Collector) { c.SetRequestTimeout(timeout) }},
+		"SetClient before Attach": {before: func(web *robotstest.Web, c *colly.Collector) {
+			c.SetClient(&http.Client{Transport: web.Transport(), Timeout: timeout})
+		}},
+		"SetClient after Attach": {after: func(web *robotstest.Web, c *colly.Collector) {
+			c.SetClient(&http.Client{Transport: web.Transport(), Timeout: timeout})
+		}},
+		"SetRequestTimeout in the crawl": {after: func(_ *robotstest.Web, c *colly.Collector) {
+			c.OnResponse(func(*colly.Response) { c.SetRequestTimeout(timeout) })
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": {
+				"/robots.txt": "User-agent: *\nCrawl-delay: 30", "/": robotstest.Page(), "/1": robotstest.Redirect("/2"), "/2": robotstest.Page(), "/hang": kit.Hang, "/3": robotstest.Redirect("/hang?"),
+				"/hang?": kit.Hang, "/half": halfway, "/4": robotstest.Page(),
+			}}, func(t *testing.T, web *robotstest.Web) {
+				inner := colly.NewCollector()
+				inner.WithTransport(web.Transport())
+				if set.before != nil {
+					set.before(web, inner)
+				}
+				if _, err := collyrobots.WithRobots(inner); err != nil {
+					t.Fatal(err)
+				}
+				if set.after != nil {
+					set.after(web, inner)
+				}
+				failedAfter := map[string]time.Duration{}
+				for _, path := range []string{"/", "/1", "/hang", "/3", "/half", "/4"} {
+					if err := inner.Visit("http://a.test" + path); err != nil {
+						log := web.Log("a.test")
+						failedAfter[path] = time.Since(log[len(log)-1].Time)
+						if !errors.Is(err, context.DeadlineExceeded) {
+							t.Errorf("%s: got %v, want a timeout", path, err)
+						}
+					}
+				}
+				kit.WantPace(t, web, "a.test", 30*time.Second, 9)
+				if want := map[string]time.Duration{"/hang": timeout, "/3": timeout, "/half": timeout}; fmt.Sprint(failedAfter) != fmt.Sprint(want) {
+					t.Errorf("got times from the request to the failure %v, want %v", failedAfter, want)
+				}
+			})
+		})
+	}
+}
+
+// TestRedirectOfSlowHost checks that a redirect within a host, or to one that was visited before,
+// waits for a delay of any length, and that the host keeps its delay.
+func TestRedirectOfSlowHost(t *testing.T) { kit.ForEachClient(t, testRedirectOfSlowHost) }
+
+func testRedirectOfSlowHost(t *testing.T, start kit.Starter) {
+	kit.InBubble(t, robotstest.Sites{
+		"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 300", "/": robotstest.Redirect("/1"), "/1": robotstest.Page(), "/2": robotstest.Page(), "/3": robotstest.Page()},
+		"b.test": {"/robots.txt": 404, "/": robotstest.Redirect("http://a.test/3")},
+	}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, kit.Async)
+		c.Visit("http://a.test/")
+		time.Sleep(time.Second)
+		c.Visit("http://a.test/2")
+		c.Wait()
+		c.Visit("http://b.test/")
+		c.Wait()
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 5m0s /, 10m0s /1, 15m0s /2, 20m0s /3")
+		if len(c.Errs) > 0 {
+			t.Errorf("got errors %v", c.Errs)
+		}
+	})
+}
+
+// TestRedirectThatWouldWaitTooLong checks that a redirect that would wait for the end of a
+// Retry-After fails with ErrRedirectWait, because it holds a slot of a LimitRule.
+func TestRedirectThatWouldWaitTooLong(t *testing.T) {
+	kit.InBubble(t, busyTarget, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, kit.Async)
+		kit.Limited(t, c, &colly.LimitRule{DomainGlob: "*"})
+		for _, page := range []string{"http://busy.test/1", "http://a.test/", "http://fast.test/"} {
+			c.Visit(page)
+			time.Sleep(time.Second)
+		}
+		c.Wait()
+		kit.WantSchedule(t, web, "busy.test", "0s /robots.txt, 0s /1")
+		if err := c.Denied["http://a.test/"]; !errors.Is(err, collyrobots.ErrRedirectWait) || !errors.Is(c.Errs["http://a.test/"], collyrobots.ErrRedirectWait) {
+			t.Errorf("OnDenied got %v, OnError got %v; want ErrRedirectWait", err, c.Errs)
+		}
+		kit.WantSchedule(t, web, "fast.test", "2s /robots.txt, 2s /")
+	})
+}
+
+// busyTarget are sites where a page redirects to a host that asks for a pause of five minutes.
+var busyTarget = robotstest.Sites{
+	"a.test":    {"/robots.txt": 404, "/": robotstest.Redirect("http://busy.test/2")},
+	"fast.test": {"/robots.txt": 404, "/": robotstest.Page()},
+	"busy.test": {"/robots.txt": 404, "/2": robotstest.Page(), "/1": func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "300")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}},
+}
+
+// TestRedirectOfClientWaits checks that a redirect of a client waits as long as its context allows,
+// because it holds no slot.
+func TestRedirectOfClientWaits(t *testing.T) {
+	kit.InBubble(t, busyTarget, func(t *testing.T, web *robotstest.Web) {
+		_, client := kit.NewRobots(t, web)
+		kit.Get(client, "http://busy.test/1")
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer cancel()
+		_, err := client.Do(kit.NewRequest(t, "http://a.test/").WithContext(ctx))
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got error %v, want that of the context", err)
+		}
+		_, err = kit.Get(client, "http://a.test/")
+		kit.Must(t, err)
+		kit.WantSchedule(t, web, "busy.test", "0s /robots.txt, 0s /1, 5m0s /2")
+	})
+}
+
+// TestRedirectsOfPosts checks that 307 and 308 repeat the body, and that 302 and 303 continue with
+// a GET.
+func TestRedirectsOfPosts(t *testing.T) { kit.ForEachClient(t, testRedirectsOfPosts) }
+
+func testRedirectsOfPosts(t *testing.T, start kit.Starter) {
+	moved := func(code int, to string) http.HandlerFunc { return http.RedirectHandler(to, code).ServeHTTP }
+	bodies := make(chan string, 10)
+	form := http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		bodies <- r.Method + " " + r.RequestURI + " " + r.PostFormValue("q")
+	})
+	kit.InBubble(t, robotstest.Sites{
+		"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 1\nDisallow: /closed", "/form": form, "/307": moved(307, "/form"), "/308": moved(308, "http://b.test/form"),
+			"/303": moved(303, "/form"), "/to-closed": moved(307, "/closed"), "/closed": form},
+		"b.test": {"/robots.txt": "", "/form": form},
+	}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, []colly.CollectorOption{colly.AllowURLRevisit()})
+		for _, path := range []string{"/form", "/307", "/308", "/303", "/closed", "/to-closed"} {
+			err := c.Post("http://a.test"+path, map[string]string{"q": "x"})
+			if refused := path == "/closed" || path == "/to-closed"; errors.Is(err, colly.ErrRobotsTxtBlocked) != refused {
+				t.Errorf("%s: got %v", path, err)
+			}
+		}
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 1s /form, 2s /307, 3s /form, 4s /308, 5s /303, 6s /form, 7s /to-closed")
+		close(bodies)
+		var got []string
+		for b := range bodies {
+			got = append(got, b)
+		}
+		if got, want := strings.Join(got, ", "), "POST /form x, POST /form x, POST /form x, GET /form "; got != want {
+			t.Errorf("got forms %s, want %s", got, want)
+		}
+	})
+}
+
+// TestRedirectHandler checks that the user's redirect handler, Colly's storage of visited URLs and
+// its filters still decide about redirects.
+func TestRedirectHandler(t *testing.T) {
+	for _, when := range []string{"before Attach", "after Attach"} {
+		t.Run(when, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": {
+				"/robots.txt": robotstest.Redirect("/moved-robots.txt"), "/moved-robots.txt": "User-agent: *\nCrawl-delay: 1\nDisallow: /closed",
+				"/": robotstest.Redirect("/1"), "/1": robotstest.Page(), "/2": robotstest.Redirect("/stop"), "/stop": robotstest.Page(), "/3": robotstest.Redirect("/closed"), "/closed": robotstest.Page(),
+				"/4": robotstest.Redirect("/filtered"), "/filtered": robotstest.Page(), "/5": robotstest.Redirect("/1"),
+			}}, func(t *testing.T, web *robotstest.Web) {
+				stop := errors.New("stop")
+				var seen []string
+				handler := func(req *http.Request, via []*http.Request) error {
+					seen = append(seen, req.URL.Path)
+					if req.URL.Path == "/stop" {
+						return stop
+					}
+					return nil
+				}
+				c := colly.NewCollector()
+				c.WithTransport(web.Transport())
+				c.DisallowedURLFilters = []*regexp.Regexp{regexp.MustCompile("filtered")}
+				if when == "before Attach" {
+					c.SetRedirectHandler(handler)
+				}
+				if _, err := collyrobots.WithRobots(c); err != nil {
+					t.Fatal(err)
+				}
+				if when == "after Attach" {
+					c.SetRedirectHandler(handler)
+				}
+				for _, visit := range []struct {
+					path string
+					err  error
+				}{
+					{"/", nil}, {"/2", stop}, {"/3", colly.ErrRobotsTxtBlocked}, {"/4", colly.ErrForbiddenURL}, {"/5", errVisited},
+				} {
+					err := c.Visit("http://a.test" + visit.path)
+					if visited := (*colly.AlreadyVisitedError)(nil); errors.As(err, &visited) {
+						err = errVisited
+					}
+					if !errors.Is(err, visit.err) {
+						t.Errorf("%s: got %v, want %v", visit.path, err, visit.err)
+					}
+				}
+				kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 0s /moved-robots.txt, 1s /, 2s /1, 3s /2, 4s /3, 5s /4, 6s /5")
+				for _, path := range seen {
+					if strings.Contains(path, "robots") {
+						t.Errorf("the redirect handler was called for %s, which is not a page", path)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestRepeatedRequestKeepsDelay checks that a request that net/http repeats, because the server
+// has closed an idle connection, keeps the delay like any other. Colly calls no hook for it. No
+// timeout includes the wait.
+func TestRepeatedRequestKeepsDelay(t *testing.T) { kit.ForEachClient(t, testRepeatedRequestKeepsDelay) }
+
+func testRepeatedRequestKeepsDelay(t *testing.T, start kit.Starter) {
+	for _, scheme := range []string{"http", "https"} {
+		t.Run(scheme, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": {
+				"/robots.txt": "User-agent: *\nCrawl-delay: 2", "/0": robotstest.Page(), "/1": kit.DropFirst(robotstest.Page()), "/2": robotstest.Redirect("/next"), "/next": kit.DropFirst(robotstest.Page()), "/3": robotstest.Page(),
+			}}, func(t *testing.T, web *robotstest.Web) {
+				c := start(t, web, nil)
+				c.SetRequestTimeout(50 * time.Millisecond)
+				for i := range 4 {
+					if err := c.Visit(fmt.Sprint(scheme, "://a.test/", i)); err != nil {
+						t.Error(err)
+					}
+				}
+				kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 2s /0, 4s /1, 6s /1, 8s /2, 10s /next, 12s /next, 14s /3")
+				if s := c.Robots.Stats().Hosts[0]; s.Requests != 8 || s.MinGap.Round(time.Millisecond) != 2*time.Second {
+					t.Errorf("got stats %+v, want 8 requests, 2s apart", s)
+				}
+			})
+		})
+	}
+}
+
+// TestRepeatedRobotsTxtKeepsDelay checks the same for a robots.txt that is read again, while pages
+// wait.
+func TestRepeatedRobotsTxtKeepsDelay(t *testing.T) {
+	kit.ForEachClient(t, testRepeatedRobotsTxtKeepsDelay)
+}
+
+func testRepeatedRobotsTxtKeepsDelay(t *testing.T, start kit.Starter) {
+	a := robotstest.Pages(3, "")
+	asked := 0
+	a["/robots.txt"] = http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
+		asked++
+		if asked == 2 {
+			panic(http.ErrAbortHandler)
+		}
+		fmt.Fprint(out, "User-agent: *\nCrawl-delay: 36000")
+	})
+	kit.InBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
+		c := start(t, web, kit.Async)
+		for i := range 3 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+		}
+		c.Wait()
+		log := web.Log("a.test")
+		for i := 1; i < len(log); i++ {
+			if gap := log[i].Time.Sub(log[i-1].Time); gap < 10*time.Hour-time.Microsecond {
+				t.Errorf("gap %v before %s, want 10h", gap, log[i].URI)
+			}
+		}
+		if len(c.Pages) != 3 || asked < 3 {
+			t.Errorf("got %d pages of 3, %d requests for robots.txt:\n%s", len(c.Pages), asked, log)
+		}
+	})
+}
+
+// TestCloneFromBeforeAttachIsLogged checks that the requests of a clone from before Attach are
+// sent, and that each plugin whose collectors share its client logs this once.
+func TestCloneFromBeforeAttachIsLogged(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nDisallow: /")})
+	c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
+	c.WithTransport(web.Transport())
+	early, other := c.Clone(), c.Clone()
+	var lines, others strings.Builder
+	robots, err := collyrobots.WithRobots(c, kit.LogsTo(&lines, slog.LevelWarn))
+	kit.Must(t, err)
+	defer robots.Close()
+	second, err := collyrobots.WithRobots(other, kit.LogsTo(&others, slog.LevelWarn))
+	kit.Must(t, err)
+	defer second.Close()
+	c.Visit("http://a.test/0")
+	if lines.Len() != 0 {
+		t.Errorf("got log %s before the first request of the clone", lines.String())
+	}
+	for i := range 3 {
+		kit.Must(t, early.Visit(fmt.Sprint("http://a.test/", i+1)))
+	}
+	want := "level=WARN msg=\"a request that the plugin does not govern was sent: its collector was cloned before Attach " +
+		"and shares its client; attach it as well, or give it a client of its own\" url=http://a.test/1\n"
+	if lines.String() != want || others.String() != want {
+		t.Errorf("got logs\n%s%swant in each\n%s", lines.String(), others.String(), want)
+	}
+	kit.Must(t, robots.Attach(early))
+	early.Visit("http://a.test/")
+	if denied := robots.Stats().Totals.Denied; denied != 2 {
+		t.Errorf("after Attach: got %d denials, want 2", denied)
+	}
+	kit.WantSortedURIs(t, web, "a.test", "/1 /2 /3 /robots.txt")
+}
+
+// TestUnattachedCloneObeysRobotsTxt checks that a clone by Colly's own Clone obeys robots.txt and
+// the delay, although it has no callbacks of the plugin, because it shares the client of the
+// collector.
+func TestUnattachedCloneObeysRobotsTxt(t *testing.T) {
+	sites := robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nDisallow: /1\nCrawl-delay: 20")}
+	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, nil)
+		clone := c.Collector.Collector.Clone()
+		if err := clone.Visit("http://a.test/1"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			t.Errorf("Visit of a disallowed page returned %v", err)
+		}
+		clone.Visit("http://a.test/2")
+		c.Visit("http://a.test/")
+		kit.WantNoSooner(t, web, "a.test", 20*time.Second, 3)
+	})
+}
+
+// TestVisitInOnResponseHeadersOfUnattachedClone checks that callbacks of a clone that is not
+// attached may visit the same host in OnResponseHeaders. If the host were held until the body was
+// read, such a visit would wait for itself.
+func TestVisitInOnResponseHeadersOfUnattachedClone(t *testing.T) {
+	clone := func(c *kit.Crawl) *colly.Collector { return c.Collector.Collector.Clone() }
+	for name, tc := range map[string]struct {
+		visitor     func(c *kit.Crawl) *colly.Collector
+		first, next string // paths
+		want        string
+	}{
+		"a clone":                  {clone, "/", "/1", "0s /robots.txt, 10s /, 20s /1"},
+		"a clone after a redirect": {clone, "/moved", "/1", "0s /robots.txt, 10s /moved, 20s /, 30s /1"},
+		"a callback changes the URL": {func(c *kit.Crawl) *colly.Collector {
+			c.OnRequestHeaders(func(r *colly.Request) { r.URL.RawQuery = "" })
+			return c.Collector.Collector
+		}, "/?x", "/1?x", "0s /robots.txt, 20s /, 40s /1"}, // the URL before the change also takes one delay
+	} {
+		t.Run(name, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": {
+				"/robots.txt": "User-agent: *\nCrawl-delay: 10\n", "/": robotstest.Page(), "/1": robotstest.Page(), "/moved": robotstest.Redirect("/"),
+			}}, func(t *testing.T, web *robotstest.Web) {
+				c := kit.Start(t, web, nil)
+				visitor := tc.visitor(c)
+				visitor.SetRequestTimeout(time.Minute)
+				visitor.OnResponseHeaders(func(r *colly.Response) {
+					if r.Request.URL.Path == "/" {
+						kit.Must(t, visitor.Visit("http://a.test"+tc.next))
+					}
+				})
+				kit.Must(t, visitor.Visit("http://a.test"+tc.first))
+				kit.WantSchedule(t, web, "a.test", tc.want)
+			})
+		})
+	}
+}

@@ -1,0 +1,663 @@
+package programs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+	"github.com/gocolly/colly/v2/proxy"
+	"github.com/gocolly/colly/v2/queue"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// The programs in failingPrograms are in the style of public Colly programs.
+
+// A failingProgram is a program whose sites, network or context fail, or that is stopped. In each
+// case it must end within a time, each page that it begins must end in OnError or OnScraped, and
+// the server must get only requests that robots.txt allows, with its delay.
+type failingProgram struct {
+	name    string
+	sites   func() robotstest.Sites
+	options []collyrobots.Option
+	within  time.Duration
+	aborts  int // requests that the plugin ends without OnError, because their retries cannot succeed
+	run     func(p *failingRun)
+}
+
+type failingRun struct {
+	*programRun
+	begun, ended atomic.Int64
+	mu           sync.Mutex
+	errs         map[string]error // the last error of each URL
+	scraped      map[string]int
+	failed       map[string]int
+}
+
+// hear counts the callbacks of c, which is attached afterwards.
+func (p *failingRun) hear(c *colly.Collector) *colly.Collector {
+	c.OnRequest(func(*colly.Request) { p.begun.Add(1) })
+	c.OnError(func(r *colly.Response, err error) {
+		p.ended.Add(1)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.errs[r.Request.URL.String()] = err
+		p.failed[r.Request.URL.String()]++
+	})
+	c.OnScraped(func(r *colly.Response) {
+		p.ended.Add(1)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.scraped[r.Request.URL.String()]++
+	})
+	return c
+}
+
+// new returns an attached collector whose callbacks are counted.
+func (p *failingRun) new(options ...colly.CollectorOption) *colly.Collector {
+	c := p.hear(p.collector(options...))
+	p.attach(c)
+	return c
+}
+
+// TestFailingPrograms runs each failing program and checks what failingProgram requires.
+func TestFailingPrograms(t *testing.T) {
+	for _, x := range failingPrograms {
+		t.Run(x.name, func(t *testing.T) { x.check(t) })
+	}
+}
+
+// check runs a program and checks what failingProgram requires.
+func (x failingProgram) check(t *testing.T) {
+	t.Helper()
+	kit.InBubble(t, x.sites(), func(t *testing.T, web *robotstest.Web) {
+		options := append([]collyrobots.Option{collyrobots.Logger(slog.New(slog.DiscardHandler))}, x.options...)
+		plugin, err := collyrobots.New(options...)
+		kit.Must(t, err)
+		p := &failingRun{
+			programRun: &programRun{T: t, web: web, plugin: plugin},
+			errs:       make(map[string]error),
+			scraped:    make(map[string]int),
+			failed:     make(map[string]int),
+		}
+		began := time.Now()
+		x.run(p)
+		took := time.Since(began)
+		synctest.Wait()
+		kit.Must(t, plugin.Close())
+		if took > x.within {
+			t.Errorf("the program took %v, want at most %v", took, x.within)
+		}
+		if begun, ended := int(p.begun.Load()), int(p.ended.Load()); begun != ended+x.aborts || begun == 0 {
+			t.Errorf("%d requests began and %d ended, want %d without an end", begun, ended, x.aborts)
+		}
+		if len(web.Log("")) > 0 {
+			robotstest.Verify(t, web, dialect.RFC9309())
+		}
+	})
+}
+
+// wantPages checks that each of the n pages was scraped once.
+func (p *failingRun) wantPages(format string, n int) {
+	p.Helper()
+	for i := range n {
+		if u := fmt.Sprintf(format, i); p.scraped[u] != 1 {
+			p.Errorf("%s was scraped %d times, want once: %v", u, p.scraped[u], p.errs[u])
+		}
+	}
+}
+
+func slowPages(n int, robots string) func() robotstest.Sites {
+	return func() robotstest.Sites { return robotstest.Sites{"a.test": robotstest.Pages(n, robots)} }
+}
+
+// failsFirst returns a handler that fails n times, and then answers as then does.
+func failsFirst(n int, fail, then http.HandlerFunc) http.HandlerFunc {
+	var tries atomic.Int64
+	return func(w http.ResponseWriter, r *http.Request) {
+		if tries.Add(1) <= int64(n) {
+			fail(w, r)
+			return
+		}
+		then(w, r)
+	}
+}
+
+func answers(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, text) }
+}
+
+func status(code int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+}
+
+// late returns a site whose robots.txt fails n times.
+func late(n int, fail http.HandlerFunc) func() robotstest.Sites {
+	return func() robotstest.Sites {
+		a := robotstest.Pages(9, "")
+		a["/robots.txt"] = failsFirst(n, fail, answers("User-agent: *\nDisallow: /5\nCrawl-delay: 2\n"))
+		return robotstest.Sites{"a.test": a}
+	}
+}
+
+// retryAll retries each page that fails, at most n times with a pause, until it succeeds or is
+// denied by a rule.
+func retryAll(c *colly.Collector, n int, pause time.Duration) {
+	c.OnError(func(r *colly.Response, err error) {
+		denied := (*collyrobots.DisallowedError)(nil)
+		if errors.As(err, &denied) && denied.Decision.Reason == collyrobots.ReasonRule {
+			return
+		}
+		tries, _ := r.Ctx.GetAny("tries").(int)
+		if tries < n {
+			r.Ctx.Put("tries", tries+1)
+			time.Sleep(pause)
+			r.Request.Retry()
+		}
+	})
+}
+
+// lateProgram visits the pages of a site whose robots.txt fails at first.
+func lateProgram(options ...colly.CollectorOption) func(p *failingRun) {
+	return func(p *failingRun) {
+		c := p.new(options...)
+		c.SetRequestTimeout(5 * time.Second)
+		retryAll(c, 200, 30*time.Second)
+		for i := range 5 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+		}
+		c.Visit("http://a.test/5")
+		c.Wait()
+		p.wantPages("http://a.test/%d", 5)
+		if err := p.errs["http://a.test/5"]; !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			p.Errorf("/5: got %v, want a denial", err)
+		}
+	}
+}
+
+// spinEarly is like spin, but the callback is registered before the plugin.
+func spinEarly(urls []string, options ...colly.CollectorOption) func(p *failingRun) {
+	return func(p *failingRun) {
+		c := p.collector(options...)
+		c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
+		p.attach(p.hear(c))
+		for _, u := range urls {
+			c.Visit(u)
+		}
+		c.Wait()
+	}
+}
+
+// spin visits pages and always retries those that fail.
+func spin(urls []string, options ...colly.CollectorOption) func(p *failingRun) {
+	return func(p *failingRun) {
+		c := p.new(options...)
+		c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
+		for _, u := range urls {
+			c.Visit(u)
+		}
+		c.Wait()
+	}
+}
+
+var failingPrograms = []failingProgram{
+	{name: "robots.txt answers 500 at first, sync", sites: late(3, status(500)), within: 4 * time.Hour, run: lateProgram()},
+	{name: "robots.txt answers 500 at first, async", sites: late(3, status(500)), within: 4 * time.Hour, run: lateProgram(kit.Async...)},
+	{name: "robots.txt hangs at first, sync", sites: late(3, kit.Hang), within: time.Hour, run: lateProgram()},
+	{name: "robots.txt hangs at first, async", sites: late(3, kit.Hang), within: time.Hour, run: lateProgram(kit.Async...)},
+	{name: "robots.txt resets at first, sync", sites: late(7, kit.Drop), within: time.Hour, run: lateProgram()},
+	{name: "robots.txt resets at first, async", sites: late(7, kit.Drop), within: time.Hour, run: lateProgram(kit.Async...)},
+	{name: "retries denied pages without a bound, sync", aborts: 2, within: time.Minute,
+		sites: slowPages(9, "User-agent: *\nDisallow: /\n"), run: spin([]string{"http://a.test/1", "http://a.test/2"})},
+	{name: "retries denied pages without a bound, async", aborts: 2, within: time.Minute,
+		sites: slowPages(9, "User-agent: *\nDisallow: /\n"), run: spin([]string{"http://a.test/1", "http://a.test/2"}, kit.Async...)},
+	{name: "retries denied pages in an old callback without a bound, sync", aborts: 2, within: time.Minute,
+		sites: slowPages(9, "User-agent: *\nDisallow: /\n"), run: spinEarly([]string{"http://a.test/1", "http://a.test/2"})},
+	{name: "retries denied pages in an old callback without a bound, async", aborts: 2, within: time.Minute,
+		sites: slowPages(9, "User-agent: *\nDisallow: /\n"), run: spinEarly([]string{"http://a.test/1", "http://a.test/2"}, kit.Async...)},
+	{name: "retries redirects that must not be followed without a bound", within: time.Minute, sites: func() robotstest.Sites {
+		busy := func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "7200")
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		return robotstest.Sites{
+			"a.test": {
+				"/robots.txt": "User-agent: *\nDisallow: /closed\n",
+				"/rule":       robotstest.Redirect("/closed"),
+				"/rule?":      robotstest.Redirect("/closed"),
+				"/busy":       robotstest.Redirect("http://b.test/2"),
+				"/private":    robotstest.Redirect("http://10.0.0.1/"),
+			},
+			"b.test": {"/robots.txt": 404, "*": busy},
+		}
+	}, run: func(p *failingRun) {
+		for mode, options := range kit.Modes {
+			c := p.new(options...)
+			if mode == "async" {
+				c.Visit("http://b.test/1")
+				c.Wait()
+			}
+			began := time.Now()
+			var tries atomic.Int64
+			c.OnError(func(r *colly.Response, err error) {
+				tries.Add(1)
+				if time.Since(began) < 20*time.Second {
+					r.Request.Retry()
+				}
+			})
+			if mode == "sync" {
+				c.Visit("http://a.test/rule")
+			} else {
+				for _, page := range []string{"rule?", "busy", "private"} {
+					c.Visit("http://a.test/" + page)
+				}
+			}
+			c.Wait()
+			if n := tries.Load(); n > 3*(10+21) {
+				p.Errorf("%s: %d tries in 20 seconds, want at most 93", mode, n)
+			}
+		}
+	}},
+	{name: "retries canceled pages without a bound", within: time.Minute, aborts: 7, sites: slowPages(9, "User-agent: *\nCrawl-delay: 10\n"), run: func(p *failingRun) {
+		ctx, cancel := context.WithTimeout(context.Background(), 25*time.Second)
+		defer cancel()
+		c := p.new(colly.Async(), colly.StdlibContext(ctx))
+		c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
+		for i := range 9 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+		}
+		c.Wait()
+	}},
+	{name: "retries pages of a closed plugin without a bound", within: time.Minute, sites: slowPages(9, "User-agent: *\nCrawl-delay: 10\n"), aborts: 7, run: func(p *failingRun) {
+		c := p.new(kit.Async...)
+		c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
+		time.AfterFunc(25*time.Second, func() { p.plugin.Close() })
+		for i := range 9 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+		}
+		c.Wait()
+	}},
+	{name: "proxies fail during the crawl", within: time.Hour, sites: func() robotstest.Sites {
+		sites := robotstest.Sites{"a.test": robotstest.Pages(30, "User-agent: *\nCrawl-delay: 1\nDisallow: /7\n")}
+		for i := range 3 {
+			sites[fmt.Sprintf("proxy%d.test:3128", i)] = nil
+		}
+		return sites
+	}, run: func(p *failingRun) {
+		c := p.hear(p.collector(kit.Async...))
+		transport := p.web.Transport()
+		dial := transport.DialContext
+		began := time.Now()
+		transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			if time.Since(began) > 10*time.Second && address != "proxy2.test:3128" {
+				return nil, errors.New("connection refused")
+			}
+			return dial(ctx, network, address)
+		}
+		transport.DisableKeepAlives = true
+		c.WithTransport(transport)
+		rotate, err := proxy.RoundRobinProxySwitcher("http://proxy0.test:3128", "http://proxy1.test:3128", "http://proxy2.test:3128")
+		kit.Must(p.T, err)
+		c.SetProxyFunc(rotate)
+		p.attach(c)
+		retryAll(c, 10, 0)
+		for i := range 30 {
+			if i != 7 {
+				c.Visit(fmt.Sprint("http://a.test/", i))
+			}
+		}
+		c.Visit("http://a.test/7")
+		c.Wait()
+		for i := range 30 {
+			if i != 7 && p.scraped[fmt.Sprint("http://a.test/", i)] != 1 {
+				p.Errorf("/%d: got %v", i, p.errs[fmt.Sprint("http://a.test/", i)])
+			}
+		}
+	}},
+	{name: "a host is reachable later", within: time.Hour, sites: slowPages(9, "User-agent: *\nCrawl-delay: 1\n"), run: func(p *failingRun) {
+		c := p.new(kit.Async...)
+		retryAll(c, 50, 3*time.Second)
+		time.AfterFunc(40*time.Second, func() {
+			for uri, answer := range robotstest.Pages(9, "User-agent: *\nCrawl-delay: 3\n") {
+				p.web.Set("late.test", uri, answer)
+			}
+		})
+		for i := range 9 {
+			c.Visit(fmt.Sprint("http://late.test/", i))
+			c.Visit(fmt.Sprint("http://a.test/", i))
+		}
+		c.Wait()
+		p.wantPages("http://a.test/%d", 9)
+		p.wantPages("http://late.test/%d", 9)
+	}},
+	{name: "the server resets every second page", within: time.Hour, sites: func() robotstest.Sites {
+		a := robotstest.Pages(9, "User-agent: *\nCrawl-delay: 2\n")
+		for i := range 9 {
+			a[fmt.Sprint("/", i)] = failsFirst(2, kit.Drop, answers("a page"))
+		}
+		return robotstest.Sites{"a.test": a}
+	}, run: func(p *failingRun) {
+		c := p.new(kit.Async...)
+		kit.Must(p.T, c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 2}))
+		c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
+		for i := range 9 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+		}
+		c.Wait()
+		p.wantPages("http://a.test/%d", 9)
+	}},
+	{name: "a queue of throttled pages", within: 4 * time.Hour, options: []collyrobots.Option{collyrobots.RetryThrottled(3)}, sites: func() robotstest.Sites {
+		a := robotstest.Pages(9, "User-agent: *\nCrawl-delay: 2\nDisallow: /8\n")
+		for i := range 9 {
+			a[fmt.Sprint("/", i)] = failsFirst(i%3, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Retry-After", "30")
+				w.WriteHeader(http.StatusTooManyRequests)
+			}, answers("a page"))
+		}
+		return robotstest.Sites{"a.test": a}
+	}, run: func(p *failingRun) {
+		c := p.new()
+		q, err := queue.New(3, &queue.InMemoryQueueStorage{MaxSize: 100})
+		kit.Must(p.T, err)
+		for i := range 9 {
+			kit.Must(p.T, q.AddURL(fmt.Sprint("http://a.test/", i)))
+		}
+		kit.Must(p.T, q.Run(c))
+		p.wantPages("http://a.test/%d", 8)
+	}},
+	{name: "a service with a collector for each job", within: 10 * time.Minute, sites: func() robotstest.Sites {
+		return robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 1\nDisallow: /3\n"), "b.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 3\n"), "c.test": {"/robots.txt": kit.Hang}}
+	}, run: func(p *failingRun) {
+		var jobs sync.WaitGroup
+		for i := range 12 {
+			jobs.Go(func() {
+				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(5+5*i)*time.Second)
+				defer cancel()
+				c := p.new(colly.StdlibContext(ctx), colly.Async(i%2 == 0))
+				for _, host := range []string{"a", "b", "c"} {
+					for page := range 4 {
+						c.Visit(fmt.Sprintf("http://%s.test/%d", host, page))
+					}
+				}
+				c.Wait()
+			})
+		}
+		jobs.Wait()
+	}},
+	{name: "a service that is closed during the crawl", within: 31 * time.Second, sites: func() robotstest.Sites {
+		return robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 1\nDisallow: /3\n"), "b.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 3\n"), "c.test": {"/robots.txt": kit.Hang}}
+	}, run: func(p *failingRun) {
+		var jobs sync.WaitGroup
+		for i := range 12 {
+			jobs.Go(func() {
+				c := p.new(colly.Async(i%2 == 0))
+				for page := range 9 {
+					for _, host := range []string{"a", "b", "c"} {
+						err := c.Visit(fmt.Sprintf("http://%s.test/%d", host, page))
+						if i%2 == 1 && time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)) > 31*time.Second && !errors.Is(err, collyrobots.ErrClosed) {
+							p.Errorf("Visit after Close returned %v, want ErrClosed", err)
+						}
+					}
+				}
+				c.Wait()
+			})
+		}
+		time.Sleep(30 * time.Second)
+		kit.Must(p.T, p.plugin.Close())
+		jobs.Wait()
+	}},
+	{name: "many goroutines visit with one synchronous collector", within: 2 * time.Minute, sites: slowPages(40, "User-agent: *\nCrawl-delay: 1\nDisallow: /1\n"), run: func(p *failingRun) {
+		c := p.new()
+		var workers sync.WaitGroup
+		for i := range 40 {
+			workers.Go(func() {
+				err := c.Visit(fmt.Sprint("http://a.test/", i))
+				if denied := errors.Is(err, colly.ErrRobotsTxtBlocked); denied != (i == 1 || i >= 10 && i < 20) || !denied && err != nil {
+					p.Errorf("/%d: got %v", i, err)
+				}
+			})
+		}
+		synctest.Wait() // all calls of Visit are waiting
+		for range 4 {
+			workers.Go(c.Wait)
+		}
+		workers.Wait()
+	}},
+	{name: "changes its proxy, transport and client between visits", within: 2 * time.Minute, sites: func() robotstest.Sites {
+		return robotstest.Sites{"a.test": robotstest.Pages(30, "User-agent: *\nCrawl-delay: 1\nDisallow: /29\n"), "proxy.test:3128": nil}
+	}, run: func(p *failingRun) {
+		c := p.new(colly.AllowURLRevisit())
+		for i := range 30 {
+			switch i % 4 {
+			case 0:
+				kit.Must(p.T, c.SetProxy("http://proxy.test:3128"))
+			case 1:
+				c.WithTransport(p.web.Transport())
+			case 2:
+				c.SetClient(&http.Client{Transport: p.web.Transport()})
+			case 3:
+				c.SetRequestTimeout(time.Duration(i) * time.Second)
+			}
+			err := c.Visit(fmt.Sprint("http://a.test/", i))
+			if (i == 29) != errors.Is(err, colly.ErrRobotsTxtBlocked) || i != 29 && err != nil {
+				p.Errorf("/%d: got %v", i, err)
+			}
+		}
+	}},
+	{name: "clones of clones", within: 2 * time.Minute, sites: slowPages(30, "User-agent: *\nCrawl-delay: 1\nDisallow: /29\n"), run: func(p *failingRun) {
+		c := p.new(kit.Async...)
+		for i := range 30 {
+			c = p.hear(c.Clone())
+			if i%3 != 0 {
+				p.attach(c)
+			}
+			c.Visit(fmt.Sprint("http://a.test/", i))
+			if i%5 == 0 {
+				c.Wait()
+			}
+			defer c.Wait()
+		}
+	}},
+	{name: "a delay and a LimitRule", within: 25 * time.Second, sites: slowPages(30, "User-agent: *\nCrawl-delay: 2\nDisallow: /1\n"), run: func(p *failingRun) {
+		c := p.new(kit.Async...)
+		kit.Must(p.T, c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 2, Delay: time.Second}))
+		for i := range 10 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+		}
+		c.Wait()
+		if log := p.web.Log("a.test"); len(log) != 10 || log[9].Elapsed != 18*time.Second {
+			p.Errorf("got log %s, want 10 requests in 18s", log)
+		}
+	}},
+	{name: "a chain of redirects over hosts with delays", within: 3 * time.Minute, sites: func() robotstest.Sites {
+		return robotstest.Sites{
+			"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 5\n", "/": robotstest.Redirect("http://b.test/"), "/2": robotstest.Redirect("https://b.test/2"), "/3": robotstest.Redirect("https://c.test/closed"), "/end": "end"},
+			"b.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 10\n", "/": robotstest.Redirect("http://c.test/"), "/2": robotstest.Redirect("http://a.test/3")},
+			"c.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 20\nDisallow: /closed\n", "/": robotstest.Redirect("http://a.test/2")},
+		}
+	}, run: func(p *failingRun) {
+		c := p.new(kit.Async...)
+		c.Visit("http://a.test/")
+		c.Visit("http://a.test/end")
+		c.Wait()
+	}},
+	{name: "a transport that fails in each way", within: 2 * time.Minute, aborts: 3, sites: slowPages(30, "User-agent: *\nCrawl-delay: 1\nDisallow: /29\n"), run: func(p *failingRun) {
+		c := p.hear(p.collector())
+		inner := p.web.Transport()
+		n := 0
+		c.WithTransport(kit.RoundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Path != "/robots.txt" {
+				n++
+			}
+			switch n % 4 {
+			case 1:
+				panic("broken")
+			case 2:
+				return nil, nil
+			}
+			return inner.RoundTrip(r)
+		}))
+		p.attach(c)
+		for i := range 12 {
+			func() {
+				defer func() { recover() }()
+				c.Visit(fmt.Sprint("http://a.test/", i))
+			}()
+		}
+		c.Wait()
+	}},
+	{name: "retries pages of another shard without a bound", within: time.Minute, aborts: 1, options: []collyrobots.Option{collyrobots.ShardByHost(2, 0)},
+		sites: slowPages(2, ""), run: func(p *failingRun) {
+			for i := range 20 {
+				u := fmt.Sprintf("http://host%d.test/", i)
+				shard, err := collyrobots.ShardOf(u, 2)
+				kit.Must(p.T, err)
+				if shard == 1 {
+					spin([]string{u}, kit.Async...)(p)
+					return
+				}
+			}
+			p.Error("no host belongs to the other shard")
+		}},
+	{name: "posts a denied form without a bound", within: time.Minute, aborts: 1, sites: slowPages(2, "User-agent: *\nDisallow: /1\n"), run: func(p *failingRun) {
+		c := p.new()
+		c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
+		if err := c.Post("http://a.test/1", map[string]string{"q": "x"}); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			p.Errorf("Post returned %v, want a denial", err)
+		}
+	}},
+	{name: "robots.txt changes while pages wait", within: 5 * time.Minute, sites: func() robotstest.Sites {
+		a := robotstest.Pages(30, "")
+		a["/robots.txt"] = failsFirst(2, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Cache-Control", "max-age=10")
+			io.WriteString(w, "User-agent: *\nCrawl-delay: 2\n")
+		}, answers("User-agent: *\nCrawl-delay: 5\nDisallow: /2\n"))
+		return robotstest.Sites{"a.test": a}
+	}, run: func(p *failingRun) {
+		c := p.new(kit.Async...)
+		kit.Must(p.T, c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 3, Delay: time.Second}))
+		for i := range 30 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+		}
+		c.Wait()
+		for u, err := range p.errs {
+			if !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+				p.Errorf("%s: got %v, want a denial", u, err)
+			}
+		}
+	}},
+	{name: "a slow host and a fast one share a LimitRule", within: 10 * time.Minute, sites: func() robotstest.Sites {
+		return robotstest.Sites{"a.test": robotstest.Pages(20, "User-agent: *\nCrawl-delay: 20\nDisallow: /1\n"), "b.test": robotstest.Pages(20, "User-agent: *\nCrawl-delay: 1\n")}
+	}, run: func(p *failingRun) {
+		c := p.new(kit.Async...)
+		kit.Must(p.T, c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 2}))
+		for _, host := range []string{"a", "b"} {
+			for i := range 20 {
+				c.Visit(fmt.Sprintf("http://%s.test/%d", host, i))
+			}
+		}
+		c.Wait()
+		p.wantPages("http://b.test/%d", 20)
+		if log := p.web.Log("b.test"); log[len(log)-1].Elapsed > 30*time.Second {
+			p.Errorf("the fast host waited for the slow one:\n%s", log)
+		}
+	}},
+	{name: "closes the plugin in OnError", within: time.Minute, sites: slowPages(9, "User-agent: *\nCrawl-delay: 3\nDisallow: /4\n"), run: func(p *failingRun) {
+		c := p.new(kit.Async...)
+		c.OnError(func(*colly.Response, error) { kit.Must(p.T, p.plugin.Close()) })
+		for i := range 4 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+		}
+		time.Sleep(7 * time.Second)
+		for i := range 5 {
+			c.Visit(fmt.Sprint("http://a.test/", 4+i))
+		}
+		c.Wait()
+	}},
+	{name: "has a context for each page", within: 5 * time.Minute, sites: slowPages(12, "User-agent: *\nCrawl-delay: 4\n"), run: func(p *failingRun) {
+		c := p.new(colly.AllowURLRevisit())
+		for i := range 12 {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+i)*time.Second)
+			c.Context = ctx
+			err := c.Visit(fmt.Sprint("http://a.test/", i))
+			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				p.Errorf("/%d: got %v", i, err)
+			}
+			cancel()
+		}
+		if n := len(p.scraped); n < 8 {
+			p.Errorf("got %d pages, want at least 8: %v", n, p.errs)
+		}
+	}},
+	{name: "a proxy hangs during the crawl", within: time.Hour, sites: func() robotstest.Sites {
+		return robotstest.Sites{"a.test": robotstest.Pages(12, "User-agent: *\nCrawl-delay: 1\n"), "proxy0.test:3128": nil, "proxy1.test:3128": nil}
+	}, run: func(p *failingRun) {
+		c := p.hear(p.collector(kit.Async...))
+		c.SetRequestTimeout(5 * time.Second)
+		transport := p.web.Transport()
+		transport.DisableKeepAlives = true
+		dial := transport.DialContext
+		began := time.Now()
+		transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			if time.Since(began) > 4*time.Second && address == "proxy0.test:3128" {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return dial(ctx, network, address)
+		}
+		c.WithTransport(transport)
+		rotate, err := proxy.RoundRobinProxySwitcher("http://proxy0.test:3128", "http://proxy1.test:3128")
+		kit.Must(p.T, err)
+		c.SetProxyFunc(rotate)
+		p.attach(c)
+		retryAll(c, 20, 0)
+		for i := range 12 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+		}
+		c.Wait()
+		p.wantPages("http://a.test/%d", 12)
+	}},
+	{name: "robots.txt redirects without end", within: time.Minute, sites: func() robotstest.Sites {
+		a := robotstest.Pages(5, "")
+		a["/robots.txt"] = robotstest.Redirect("/robots.txt?again")
+		a["/robots.txt?again"] = robotstest.Redirect("/robots.txt")
+		return robotstest.Sites{"a.test": a}
+	}, run: func(p *failingRun) {
+		c := p.new(kit.Async...)
+		for i := range 5 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+		}
+		c.Wait()
+	}},
+	{name: "repeated Attach and Close", within: 2 * time.Minute, sites: slowPages(60, "User-agent: *\nCrawl-delay: 1\nDisallow: /1\n"), run: func(p *failingRun) {
+		c := p.hear(p.collector(kit.Async...))
+		for i := range 20 {
+			plugin, err := collyrobots.WithRobots(c, collyrobots.Logger(slog.New(slog.DiscardHandler)))
+			kit.Must(p.T, err)
+			for page := range 3 {
+				c.Visit(fmt.Sprint("http://a.test/", 3*i+page))
+			}
+			if i%2 == 0 {
+				time.Sleep(1500 * time.Millisecond)
+			} else {
+				c.Wait()
+			}
+			kit.Must(p.T, plugin.Close())
+			c.Wait()
+			time.Sleep(2 * time.Second)
+		}
+	}},
+}

@@ -1,0 +1,255 @@
+package programs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+	"github.com/gocolly/colly/v2/proxy"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// proxyURLs are the proxies of the programs in proxyPrograms.
+var proxyURLs = []string{"http://proxy0.test:3128", "http://proxy1.test:3128", "http://proxy2.test:3128"}
+
+// exitFails returns a function that answers requests through proxy0 with a status, as a proxy does
+// that cannot reach the site.
+func exitFails(code int) func(w http.ResponseWriter, r *http.Request) bool {
+	return func(w http.ResponseWriter, r *http.Request) bool {
+		if !isFromProxy(r, "proxy0.test") {
+			return false
+		}
+		w.WriteHeader(code)
+		return true
+	}
+}
+
+// isFromProxy reports whether a request was sent to this proxy.
+func isFromProxy(r *http.Request, name string) bool {
+	local := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return strings.HasPrefix(local.String(), name)
+}
+
+// behindProxies returns a library that can be reached through proxies. If exit is not nil, it may
+// answer in place of a site.
+func behindProxies(exit func(w http.ResponseWriter, r *http.Request) bool) func() robotstest.Sites {
+	return func() robotstest.Sites {
+		sites := robotstest.Sites{}
+		for host, site := range library() {
+			served := robotstest.Site{}
+			for path, page := range site {
+				served[path] = func(w http.ResponseWriter, r *http.Request) {
+					if exit == nil || !exit(w, r) {
+						answers(page.(string))(w, r)
+					}
+				}
+			}
+			served["/robots.txt"] = func(w http.ResponseWriter, r *http.Request) {
+				if exit == nil || !exit(w, r) {
+					w.WriteHeader(http.StatusNotFound)
+				}
+			}
+			sites[host] = served
+		}
+		for _, u := range proxyURLs {
+			sites[strings.TrimPrefix(u, "http://")] = nil
+		}
+		return sites
+	}
+}
+
+// A leastUsed chooses the proxy that it has chosen least, and tells Colly which one it is.
+type leastUsed struct {
+	mu   sync.Mutex
+	uses []int
+}
+
+func (l *leastUsed) choose(r *http.Request) (*url.URL, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	best := slices.Index(l.uses, slices.Min(l.uses))
+	l.uses[best]++
+	*r = *r.WithContext(context.WithValue(r.Context(), colly.ProxyURLKey, proxyURLs[best]))
+	return url.Parse(proxyURLs[best])
+}
+
+// retryNext retries each page that no proxy or site has answered with a page, at most ten times.
+func retryNext(p *programRun, c *colly.Collector, before func()) {
+	c.OnError(func(r *colly.Response, err error) {
+		tries, _ := r.Ctx.GetAny("tries").(int)
+		denied := (*collyrobots.DisallowedError)(nil)
+		if errors.As(err, &denied) && denied.Decision.Reason == collyrobots.ReasonRule || tries == 10 {
+			return
+		}
+		r.Ctx.Put("tries", tries+1)
+		if before != nil {
+			before()
+		}
+		r.Request.Retry()
+	})
+}
+
+// rotating returns a program that visits pages through all proxies and retries those that fail.
+func rotating(options ...colly.CollectorOption) func(p *programRun) {
+	return func(p *programRun) {
+		c := p.got(p.collector(options...))
+		rotate, err := proxy.RoundRobinProxySwitcher(proxyURLs...)
+		kit.Must(p.T, err)
+		c.SetProxyFunc(rotate)
+		retryNext(p, c, func() { time.Sleep(time.Second) })
+		p.attach(c)
+		visitEach(c, someOf("a.test")...)
+		visitEach(c, someOf("b.test")...)
+		c.Wait()
+	}
+}
+
+// through returns a transport that uses one proxy.
+func (p *programRun) through(proxyURL string) *http.Transport {
+	u, err := url.Parse(proxyURL)
+	kit.Must(p.T, err)
+	t := p.web.Transport()
+	t.Proxy = http.ProxyURL(u)
+	return t
+}
+
+// proxyPrograms use proxies, some of which fail.
+var proxyPrograms = []program{
+	{name: "rotates proxies, one of which answers 502", sites: behindProxies(exitFails(502)), exit: exitFails(502), unordered: true, rotates: true, run: rotating()},
+	{name: "rotates proxies, one of which answers 503, in parallel", sites: behindProxies(exitFails(503)), exit: exitFails(503), unordered: true, rotates: true, run: rotating(colly.Async())},
+	{name: "rotates proxies, one of which asks for a password", sites: behindProxies(exitFails(407)), exit: exitFails(407), unordered: true, rotates: true, run: rotating()},
+	{name: "has one collector for each proxy", sites: behindProxies(nil), run: func(p *programRun) {
+		for i, u := range proxyURLs {
+			c := p.got(p.collector())
+			kit.Must(p.T, c.SetProxy(u))
+			p.attach(c)
+			visitEach(c, fmt.Sprint("http://a.test/", i+1), fmt.Sprint("http://a.test/closed/", i+1), fmt.Sprint("http://b.test/", i+1))
+		}
+	}},
+	{name: "has one collector for each proxy in parallel, the first of which is a bad exit", sites: behindProxies(exitFails(502)), exit: exitFails(502), unordered: true, run: func(p *programRun) {
+		var group sync.WaitGroup
+		for _, u := range proxyURLs {
+			c := p.got(p.collector())
+			kit.Must(p.T, c.SetProxy(u))
+			p.attach(c)
+			group.Go(func() { visitEach(c, someOf("a.test")...) })
+		}
+		group.Wait()
+	}},
+	{name: "checks proxies", sites: behindProxies(exitFails(502)), exit: exitFails(502), run: func(p *programRun) {
+		for _, u := range append([]string{"http://dead.test:3128"}, proxyURLs...) {
+			c := p.collector(colly.AllowURLRevisit())
+			c.SetRequestTimeout(10 * time.Second)
+			transport := p.through(u)
+			transport.DisableKeepAlives = true
+			c.WithTransport(transport)
+			result := "bad"
+			c.OnResponse(func(r *colly.Response) { result = "good" })
+			p.attach(c)
+			c.Visit("http://a.test/1")
+			c.Visit("http://a.test/closed/1")
+			p.say("%s %s", u, result)
+		}
+	}},
+	{name: "chooses the proxy that was used least", sites: behindProxies(nil), unordered: true, rotates: true, run: func(p *programRun) {
+		c := p.got(p.collector())
+		l := &leastUsed{uses: make([]int, len(proxyURLs))}
+		c.SetProxyFunc(l.choose)
+		p.attach(c)
+		visitEach(c, someOf("a.test")...)
+	}},
+	{name: "takes a proxy from a pool for each attempt", sites: behindProxies(exitFails(502)), exit: exitFails(502), run: func(p *programRun) {
+		c := p.got(p.collector())
+		next := 0
+		change := func() {
+			u := proxyURLs[next%len(proxyURLs)]
+			next++
+			transport := p.through(u)
+			transport.ResponseHeaderTimeout = 10 * time.Second
+			c.WithTransport(transport)
+		}
+		change()
+		retryNext(p, c, change)
+		p.attach(c)
+		visitEach(c, someOf("a.test")...)
+	}},
+	{name: "goes without a proxy after an error", sites: behindProxies(exitFails(502)), exit: exitFails(502), run: func(p *programRun) {
+		c := p.got(p.collector())
+		kit.Must(p.T, c.SetProxy(proxyURLs[0]))
+		retryNext(p, c, func() { c.SetProxyFunc(nil) })
+		p.attach(c)
+		visitEach(c, someOf("a.test")...)
+	}},
+	{name: "has a proxy with a password for one site and none for another", sites: behindProxies(nil), run: func(p *programRun) {
+		c := p.got(p.collector())
+		c.SetProxyFunc(func(r *http.Request) (*url.URL, error) {
+			if r.URL.Hostname() == "a.test" {
+				return url.Parse("http://user:secret@proxy1.test:3128")
+			}
+			return nil, nil
+		})
+		p.attach(c)
+		visitEach(c, someOf("a.test")...)
+		visitEach(c, someOf("b.test")...)
+		for _, r := range p.web.Log("") {
+			if r.Header.Get("Proxy-Authorization") != "" && r.Proxy == "" {
+				p.Errorf("%s%s got the password of the proxy", r.Host, r.URI)
+			}
+		}
+	}},
+	{name: "has a client for each proxy", sites: behindProxies(exitFails(503)), exit: exitFails(503), run: func(p *programRun) {
+		for _, u := range proxyURLs {
+			client := &http.Client{Transport: p.wrap(p.through(u))}
+			for _, page := range someOf("a.test") {
+				p.say("%s", p.get(client, page, "ExampleBot/1.0"))
+			}
+		}
+	}},
+	{name: "changes the proxy of its client after an error", sites: behindProxies(exitFails(407)), exit: exitFails(407), run: func(p *programRun) {
+		client := &http.Client{Transport: p.wrap(p.through(proxyURLs[0]))}
+		for _, page := range someOf("a.test") {
+			result := p.get(client, page, "ExampleBot/1.0")
+			if !strings.HasPrefix(result, "200") {
+				client = &http.Client{Transport: p.wrap(p.through(proxyURLs[1]))}
+				result = p.get(client, page, "ExampleBot/1.0")
+			}
+			p.say("%s", result)
+		}
+	}},
+}
+
+// wrap returns a transport of the plugin, or next without the plugin.
+func (p *programRun) wrap(next http.RoundTripper) http.RoundTripper {
+	if p.plugin == nil {
+		return next
+	}
+	return p.plugin.Transport(next)
+}
+
+// get requests a page with a client and returns its status and URL, or "no page" if it fails or
+// is not found behind a proxy.
+func (p *programRun) get(client *http.Client, page, agent string) string {
+	r, err := http.NewRequestWithContext(p.Context(), http.MethodGet, page, nil)
+	kit.Must(p.T, err)
+	r.Header.Set("User-Agent", agent)
+	response, err := client.Do(r)
+	if err != nil {
+		return "no page " + page
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return "no page " + page
+	}
+	return fmt.Sprintf("200 %s", page)
+}

@@ -1,0 +1,5 @@
+//go:build race
+
+package programs
+
+func init() { underRace = true }

@@ -1,0 +1,499 @@
+package signals
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/store"
+	"github.com/collyrobots/collyrobots/usage"
+)
+
+// headers returns an answer with these headers and an HTML body.
+func headers(body string, pairs ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		for i := 0; i < len(pairs); i += 2 {
+			w.Header().Add(pairs[i], pairs[i+1])
+		}
+		if w.Header().Get("Content-Type") == "" {
+			w.Header().Set("Content-Type", "text/html")
+		}
+		fmt.Fprint(w, body)
+	}
+}
+
+// TestEnforceUsage checks which pages are requested, and when the TDMRep file is.
+func TestEnforceUsage(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": {
+		"/robots.txt": kit.NoTrain, kit.TDMURI: 404, "/": "x", "/x": "x", "/open/1": "x", "/open/2": "x", "/closed": "x",
+	}}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, nil, kit.Training()...)
+		for _, path := range []string{"/", "/x", "/open/1", "/closed", "/open/2"} {
+			c.Visit("http://a.test" + path)
+		}
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 10s "+kit.TDMURI+", 20s /open/1, 30s /open/2")
+		kit.WantDenied(t, c, "http://a.test/", collyrobots.ReasonUsage, 0)
+		kit.WantDenied(t, c, "http://a.test/closed", collyrobots.ReasonRule, 5)
+		denied := (*collyrobots.DisallowedError)(nil)
+		if err := c.Denied["http://a.test/x"]; !errors.As(err, &denied) || !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			t.Fatalf("got %v", err)
+		}
+		want := "collyrobots: http://a.test/x denied: its owner disallows this use: train-ai in robots.txt, line 3 (rfc9309)"
+		if denied.Error() != want {
+			t.Errorf("got %q, want %q", denied, want)
+		}
+		s := c.Robots.Stats()
+		if s.Decisions[collyrobots.ReasonUsage] != 2 || s.Totals.Denied != 3 || s.Usage.TrainAI != (collyrobots.UsageCounts{Allowed: 2}) {
+			t.Errorf("got %+v", s)
+		}
+	})
+}
+
+// TestPurposes checks which purposes are denied by a site that allows search and nothing else.
+func TestPurposes(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		purpose []usage.Purpose
+		allowed bool
+	}{
+		{"search alone decides about search", []usage.Purpose{usage.Search}, true},
+		{"ai-use", []usage.Purpose{usage.AIUse}, false},
+		{"train-ai", []usage.Purpose{usage.TrainAI}, false},
+		{"search and train-ai", []usage.Purpose{usage.Search, usage.TrainAI}, false},
+		{"search and train-ai as one value", []usage.Purpose{usage.Search | usage.TrainAI}, false},
+	} {
+		web := robotstest.New(t, robotstest.Sites{"a.test": {
+			"/robots.txt": "User-agent: *\nDisallow:\nContent-Signal: search=yes, ai-input=no, ai-train=no\n", "/": "x",
+		}})
+		c := kit.Start(t, web, nil, collyrobots.Purpose(tc.purpose...), collyrobots.EnforceUsage())
+		if err := c.Visit("http://a.test/"); (err == nil) != tc.allowed {
+			t.Errorf("%s: got error %v, allowed should be %v", tc.name, err, tc.allowed)
+		}
+	}
+}
+
+// TestSignalsOfPaths checks that Content-Signal lines with a path apply to the pages of this path
+// only, and that the longest path decides.
+func TestSignalsOfPaths(t *testing.T) {
+	const file = "User-agent: *\nContent-Signal: ai-train=yes, search=yes\nContent-Signal: /blog/ ai-train=no, search=yes\nContent-Signal: /blog/*/open$ ai-train=yes, use=full\nAllow: /\n"
+	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": file, "/about": "x", "/blog/1": "x", "/blog/1/open": "x"}})
+	c := kit.Start(t, web, nil, kit.Training()...)
+	got := make(map[string]usage.Terms)
+	c.OnResponse(func(r *colly.Response) { got[r.Request.URL.Path] = c.Robots.Usage(r) })
+	for _, path := range []string{"/about", "/blog/1", "/blog/1/open"} {
+		c.Visit("http://a.test" + path)
+	}
+	kit.WantDenied(t, c, "http://a.test/blog/1", collyrobots.ReasonUsage, 0)
+	for path, line := range map[string]int{"/about": 2, "/blog/1/open": 4} {
+		s := got[path].Preferences.TrainAI
+		if s.Preference != usage.Allowed || s.Line != line {
+			t.Errorf("%s: got %+v, want allowed in line %d", path, s, line)
+		}
+	}
+	if got["/about"].Use != usage.UseUnknown || got["/blog/1/open"].Use != usage.UseFull {
+		t.Errorf("got %v and %v", got["/about"].Use, got["/blog/1/open"].Use)
+	}
+	d, err := c.Robots.Check(t.Context(), "http://a.test/blog/1")
+	kit.Must(t, err)
+	if s := d.Usage.TrainAI; s.Preference != usage.Disallowed || s.Line != 3 {
+		t.Errorf("got %+v", s)
+	}
+}
+
+// TestUnknownIsAllowed checks that a use about which nothing is known is not denied.
+func TestUnknownIsAllowed(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{
+		"a.test": {"/robots.txt": "User-agent: *\nContent-Usage: search=n, train-ai=maybe\n", "/": "x"},
+		"b.test": {"/robots.txt": 404, "/": "x"},
+	})
+	c := kit.Start(t, web, nil, kit.Training()...)
+	kit.Must(t, c.Visit("http://a.test/"))
+	kit.Must(t, c.Visit("http://b.test/"))
+	if got := c.Robots.Stats().Usage; got.TrainAI.Unknown != 2 || got.Search.Disallowed != 1 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestUsageOfDialects checks that the group that the dialect chooses has the preferences.
+func TestUsageOfDialects(t *testing.T) {
+	const file = "User-agent: *\nDisallow: /x\nContent-Usage: train-ai=n\n\nUser-agent: Example\nDisallow: /x\nContent-Signal: ai-train=yes\n"
+	own := []dialect.Dialect{dialect.Original1994(), dialect.Temoto(), dialect.Seznam()} // compare a part of the name
+	for _, d := range dialect.All() {
+		web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": file, "/": "x"}})
+		c := kit.Start(t, web, nil, kit.Training(collyrobots.Dialect(d))...)
+		err := c.Visit("http://a.test/")
+		want := false
+		for _, o := range own {
+			want = want || o == d
+		}
+		if (err == nil) != want {
+			t.Errorf("%v: got error %v, allowed should be %v", d, err, want)
+		}
+	}
+}
+
+// TestPurposeAlone checks that a Purpose without EnforceUsage denies nothing and counts.
+func TestPurposeAlone(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": {
+		"/robots.txt": "User-agent: *\nContent-Usage: /x train-ai=n\n", "/x": "x", "/y": "x",
+		"/z": headers("", "Content-Signal", "ai-train=no"),
+	}})
+	c := kit.Start(t, web, nil, collyrobots.Purpose(usage.TrainAI))
+	for _, path := range []string{"/x", "/y", "/z"} {
+		kit.Must(t, c.Visit("http://a.test"+path))
+	}
+	if got, want := c.Robots.Stats().Usage.TrainAI, (collyrobots.UsageCounts{Disallowed: 2, Unknown: 1}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+// TestNoPurpose checks that nothing is requested, denied or counted without the options, and that
+// Usage and Check know the preferences of robots.txt all the same.
+func TestNoPurpose(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoTrain, "/x": "x"}}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, nil)
+		var terms usage.Terms
+		c.OnResponse(func(r *colly.Response) { terms = c.Robots.Usage(r) })
+		kit.Must(t, c.Visit("http://a.test/x"))
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 10s /x")
+		if got := c.Robots.Stats(); got.Usage != nil || got.LicenseRequired != 0 {
+			t.Errorf("got %+v", got)
+		}
+		s := terms.Preferences.TrainAI
+		if s.Preference != usage.Disallowed || s.Name != "robots.txt" || s.Line != 3 || len(s.Hash) != 32 {
+			t.Errorf("got %+v", s)
+		}
+		d, err := c.Robots.Check(t.Context(), "http://a.test/x")
+		kit.Must(t, err)
+		text, err := json.Marshal(d)
+		kit.Must(t, err)
+		if want := `"usage":{"search":{"preference":"allowed","source":"robots.txt","line":3},"train-ai":{"preference":"disallowed","source":"robots.txt","line":3}}`; !strings.Contains(string(text), want) {
+			t.Errorf("got %s, want %s in it", text, want)
+		}
+		var back collyrobots.Decision
+		kit.Must(t, json.Unmarshal(text, &back))
+		if back.Usage != d.Usage {
+			t.Errorf("read back: %+v, want %+v", back.Usage, d.Usage)
+		}
+		d, err = c.Robots.Check(t.Context(), "http://a.test/closed")
+		kit.Must(t, err)
+		if text, _ := json.Marshal(d); strings.Contains(string(text), "usage") {
+			t.Errorf("a page that must not be crawled has preferences: %s", text)
+		}
+	})
+}
+
+// TestUsageSources checks Plugin.Usage with all sources.
+func TestUsageSources(t *testing.T) {
+	page := `<html><head><title>t</title><meta name="TDM-Reservation" content="0"></head><body>x</body></html>`
+	web := robotstest.New(t, robotstest.Sites{"a.test": {
+		"/robots.txt": "License: https://a.test/l.xml\nUser-agent: *\nContent-Signal: search=yes,use=reference\nDisallow: /closed\n",
+		kit.TDMURI:    `[{"location": "/", "tdm-reservation": 1, "tdm-policy": "https://a.test/p"}]`,
+		"/file":       "x",
+		"/header":     headers("", "Tdm-Reservation", "0", "Link", `</l2>; rel="license"`, "Content-Usage", "search=n"),
+		"/meta":       headers(page, "Tdm-Reservation", "1"),
+		"/text":       headers(page, "Tdm-Reservation", "1", "Content-Type", "text/plain"),
+		"/to":         http.RedirectHandler("/meta", http.StatusFound),
+		"/pay": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("WWW-Authenticate", `License error="invalid_request"`)
+			w.WriteHeader(http.StatusUnauthorized)
+		},
+	}})
+	c := kit.Start(t, web, nil, collyrobots.Purpose(usage.AIUse), collyrobots.TDMRep())
+	got := make(map[string]usage.Terms)
+	note := func(r *colly.Response) { got[r.Request.URL.Path] = c.Robots.Usage(r) }
+	c.OnHTML("html", func(e *colly.HTMLElement) { note(e.Response) })
+	c.OnScraped(note)
+	c.OnError(func(r *colly.Response, err error) { note(r) })
+	var events []string
+	stop := c.Robots.Listen(func(e collyrobots.Event) {
+		if e.Kind == collyrobots.EventLicense {
+			events = append(events, fmt.Sprint(e.URL, " ", e.Status))
+		}
+	})
+	defer stop()
+	for _, path := range []string{"/file", "/header", "/to", "/text", "/pay"} {
+		c.Visit("http://a.test" + path)
+	}
+	describe := func(terms usage.Terms) string {
+		p := terms.Preferences
+		return fmt.Sprintf("%v %s, %v %s, %v %s", p.Search.Preference, p.Search.Name, p.AIUse.Preference, p.AIUse.Name, terms.Use, terms.TDM.Policy)
+	}
+	for path, want := range map[string]string{
+		"/file":   "allowed robots.txt, disallowed tdmrep.json, reference https://a.test/p",
+		"/header": "disallowed Content-Usage, allowed tdm-reservation, reference https://a.test/p",
+		"/meta":   "allowed robots.txt, allowed meta tdm-reservation, reference https://a.test/p",
+		"/text":   "allowed robots.txt, disallowed tdm-reservation, reference https://a.test/p",
+		"/pay":    "allowed robots.txt, disallowed tdmrep.json, reference https://a.test/p",
+	} {
+		if s := describe(got[path]); s != want {
+			t.Errorf("%s: got  %s\nwant %s", path, s, want)
+		}
+	}
+	if l := got["/header"].Licenses; len(l) != 2 || l[0].Line != 1 || len(l[0].Hash) != 32 || l[1].URL != "http://a.test/l2" {
+		t.Errorf("got licenses %+v", l)
+	}
+	if !got["/pay"].LicenseRequired || got["/file"].LicenseRequired || c.Robots.Stats().LicenseRequired != 1 {
+		t.Errorf("got %+v, %d responses that ask for a license", got["/pay"], c.Robots.Stats().LicenseRequired)
+	}
+	if n := strings.Count(c.Logged.String(), "asks for a license"); n != 1 {
+		t.Errorf("%d log records, want 1: %s", n, c.Logged)
+	}
+	kit.Must(t, c.Robots.Close())
+	if s := strings.Join(events, ", "); s != "http://a.test/pay 401" {
+		t.Errorf("got events %s", s)
+	}
+}
+
+// TestUsageAtTheTimeOfTheFetch checks that Usage uses the robots.txt that was in force when the
+// page was requested (draft-ietf-aipref-attach, "When Preferences Apply").
+func TestUsageAtTheTimeOfTheFetch(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nContent-Usage: train-ai=n\n", "/1": "x", "/2": "x"}}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, []colly.CollectorOption{colly.Async()}, collyrobots.Purpose(usage.TrainAI))
+		var before, after usage.Statement
+		c.OnResponse(func(r *colly.Response) {
+			if r.Request.URL.Path == "/2" {
+				after = c.Robots.Usage(r).Preferences.TrainAI
+				return
+			}
+			web.Set("a.test", "/robots.txt", "User-agent: *\n\nContent-Usage: train-ai=y\n")
+			time.Sleep(25 * time.Hour)
+			c.Visit("http://a.test/2")
+			time.Sleep(time.Hour)
+			before = c.Robots.Usage(r).Preferences.TrainAI
+		})
+		kit.Must(t, c.Visit("http://a.test/1"))
+		c.Wait()
+		if before.Preference != usage.Disallowed || before.Line != 2 || after.Preference != usage.Allowed || after.Line != 3 || before.Hash == after.Hash {
+			t.Errorf("got %+v and %+v", before, after)
+		}
+	})
+}
+
+// TestUsageChangesWhileWaiting checks that a page that waits is judged by the robots.txt in force
+// when it is sent.
+func TestUsageChangesWhileWaiting(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 50000\n", "*": "x"}}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, []colly.CollectorOption{colly.Async()}, kit.Training()...)
+		web.Set("a.test", kit.TDMURI, http.StatusNotFound)
+		c.Visit("http://a.test/1")
+		c.Visit("http://a.test/2")
+		time.Sleep(time.Hour)
+		web.Set("a.test", "/robots.txt", "User-agent: *\nCrawl-delay: 50000\nContent-Usage: train-ai=n\n")
+		c.Wait()
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 13h53m20s "+kit.TDMURI+", 27h46m40s /robots.txt")
+		if n := len(c.Denied); n != 2 {
+			t.Errorf("%d pages denied, want 2: %v", n, c.Denied)
+		}
+	})
+}
+
+// TestUsageDryRun checks that a dry run reports and sends.
+func TestUsageDryRun(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoTrain, "/x": "x"}})
+	c := kit.Start(t, web, nil, kit.Training(collyrobots.DryRun())...)
+	c.Impolite = true
+	kit.Must(t, c.Visit("http://a.test/x"))
+	kit.WantURIs(t, web, "a.test", "/robots.txt "+kit.TDMURI+" /x")
+	kit.WantDenied(t, c, "http://a.test/x", collyrobots.ReasonUsage, 0)
+}
+
+// TestUsageForHosts checks that purposes may differ between hosts, and that a host may be exempt.
+func TestUsageForHosts(t *testing.T) {
+	site := robotstest.Site{"/robots.txt": "User-agent: *\nContent-Usage: search=y, train-ai=n\n", "/": "x"}
+	web := robotstest.New(t, robotstest.Sites{"a.test": site, "b.test": site, "c.test": site, "d.test": site})
+	c := kit.Start(t, web, nil, collyrobots.Purpose(usage.TrainAI), collyrobots.TDMRep(),
+		collyrobots.ForHosts("a.test"),
+		collyrobots.ForHosts("b.test", collyrobots.Purpose(usage.Search), collyrobots.EnforceUsage()),
+		collyrobots.ForHosts("c.test", collyrobots.IgnoreRobotsWithPermission(), collyrobots.EnforceUsage()),
+		collyrobots.ForHosts("*", collyrobots.EnforceUsage()))
+	c.Impolite = true
+	for _, host := range []string{"a", "b", "c", "d"} {
+		c.Visit("http://" + host + ".test/")
+	}
+	kit.WantURIs(t, web, "a.test", "/robots.txt "+kit.TDMURI+" /")
+	kit.WantURIs(t, web, "b.test", "/robots.txt "+kit.TDMURI+" /")
+	kit.WantURIs(t, web, "c.test", "/")
+	kit.WantURIs(t, web, "d.test", "/robots.txt "+kit.TDMURI)
+}
+
+func TestUsageOptionFaults(t *testing.T) {
+	for _, tc := range []struct {
+		opts []collyrobots.Option
+		want string
+	}{
+		{[]collyrobots.Option{collyrobots.EnforceUsage()}, "collyrobots: EnforceUsage: needs the option Purpose"},
+		{[]collyrobots.Option{collyrobots.Purpose()}, "collyrobots: Purpose: names no purpose"},
+		{[]collyrobots.Option{collyrobots.Purpose(0)}, "collyrobots: Purpose: names no purpose"},
+		{[]collyrobots.Option{collyrobots.Purpose(8)}, "collyrobots: Purpose: Purpose(8) is not a purpose of package usage"},
+		{[]collyrobots.Option{collyrobots.ForHosts("a.test", collyrobots.EnforceUsage())}, `collyrobots: ForHosts: "a.test": EnforceUsage: needs the option Purpose`},
+		{[]collyrobots.Option{collyrobots.Purpose(usage.Search), collyrobots.ForHosts("a.test", collyrobots.EnforceUsage())}, ""},
+	} {
+		p, err := collyrobots.New(tc.opts...)
+		fault := (*collyrobots.OptionError)(nil)
+		if tc.want == "" {
+			kit.Must(t, err)
+			p.Close()
+		} else if !errors.As(err, &fault) || err.Error() != tc.want {
+			t.Errorf("got %v, want %s", err, tc.want)
+		}
+	}
+}
+
+// TestUsageShadow checks that shadows apply the preferences of their own group.
+func TestUsageShadow(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": {
+		"/robots.txt": "User-agent: *\nDisallow: /x\n\nUser-agent: Example\nContent-Usage: train-ai=n\nDisallow: /x\n", "/": "x",
+	}})
+	c := kit.Start(t, web, nil, kit.Training(collyrobots.Shadow(dialect.Google(), dialect.Seznam()))...)
+	kit.Must(t, c.Visit("http://a.test/"))
+	s := c.Robots.Stats().Shadows
+	if s[0].Stricter+s[0].Laxer != 0 || s[1].Stricter != 1 || s[1].Differences[0].Shadow.Reason != collyrobots.ReasonUsage {
+		t.Errorf("got %+v", s)
+	}
+}
+
+// TestUsageRedirect checks that the target of a redirect is judged by its own site.
+func TestUsageRedirect(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{
+		"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 10\n", "/": http.RedirectHandler("http://b.test/x", http.StatusFound)},
+		"b.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 10\nContent-Usage: /x train-ai=n\n", "/x": "x", "/y": "x"},
+	}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, nil, kit.Training()...)
+		c.Visit("http://a.test/")
+		kit.Must(t, c.Visit("http://b.test/y"))
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 10s "+kit.TDMURI+", 20s /")
+		kit.WantSchedule(t, web, "b.test", "20s /robots.txt, 30s "+kit.TDMURI+", 40s /y")
+	})
+}
+
+// TestUsageOfClients checks Transport and Acquire.
+func TestUsageOfClients(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoTrain, "/open/1": "x", "/open/2": "x", "/x": "x"}}, func(t *testing.T, web *robotstest.Web) {
+		p := kit.NewTurns(t, web, kit.Training()...)
+		next := web.Transport()
+		defer next.CloseIdleConnections()
+		client := &http.Client{Transport: p.Transport(next)}
+		for _, path := range []string{"/x", "/open/1"} {
+			resp, err := client.Do(kit.NewRequest(t, "http://a.test"+path))
+			denied := (*collyrobots.DisallowedError)(nil)
+			if errors.As(err, &denied) != (path == "/x") {
+				t.Errorf("%s: got error %v", path, err)
+			}
+			if err == nil {
+				resp.Body.Close()
+			}
+		}
+		_, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/x"))
+		if !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+			t.Errorf("Acquire: got error %v", err)
+		}
+		turn, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/open/2"))
+		kit.Must(t, err)
+		turn.Answered(200, http.Header{"Content-Usage": {"train-ai=n"}})
+		turn.End()
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 10s "+kit.TDMURI+", 20s /open/1")
+		if got, want := p.Stats().Usage.TrainAI, (collyrobots.UsageCounts{Allowed: 1, Disallowed: 1}); got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	})
+}
+
+// TestUsageFrontier checks that pages that are denied do not stay in a URLStore.
+func TestUsageFrontier(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoTrain, "/open/1": "x", "/open/2": "x", "/x": "x"}}, func(t *testing.T, web *robotstest.Web) {
+		pages := kit.NewMemoryStore()
+		c := kit.Start(t, web, []colly.CollectorOption{colly.Async()}, kit.Training(collyrobots.Frontier(pages))...)
+		for _, path := range []string{"/x", "/open/1", "/open/2"} {
+			kit.Must(t, c.Visit("http://a.test"+path))
+		}
+		c.Wait()
+		kit.WantPace(t, web, "a.test", 10*time.Second, 4)
+		kit.WantSortedURIs(t, web, "a.test", kit.TDMURI+" /open/1 /open/2 /robots.txt")
+		states := pages.States()
+		if len(states[kit.IsDone]) != 2 || len(states[kit.IsDenied]) != 1 {
+			t.Errorf("got %v", states)
+		}
+	})
+}
+
+// TestUsageStore checks that a robots.txt from a Store has its preferences.
+func TestUsageStore(t *testing.T) {
+	records := store.Memory()
+	for range 2 {
+		web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nContent-Usage: train-ai=n\n", "/": "x"}})
+		c := kit.Start(t, web, nil, kit.Training(collyrobots.Store(records))...)
+		c.Impolite = true // the second run does not fetch robots.txt
+		c.Visit("http://a.test/")
+		kit.WantDenied(t, c, "http://a.test/", collyrobots.ReasonUsage, 0)
+		kit.Must(t, c.Robots.Close())
+	}
+}
+
+// TestUsageSitemaps checks that sitemaps are read although the use of pages is disallowed, and that
+// such pages are not fed.
+func TestUsageSitemaps(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": {
+		"/robots.txt": "User-agent: *\nContent-Usage: train-ai=n\nContent-Usage: /open train-ai=y\nSitemap: http://a.test/map.xml\n",
+		"/map.xml":    `<urlset><url><loc>http://a.test/x</loc></url><url><loc>http://a.test/open/1</loc></url></urlset>`,
+		"/open/":      "x", "/open/1": "x", "/x": "x",
+	}})
+	c := kit.Start(t, web, nil, kit.Training(collyrobots.FollowSitemaps(collyrobots.Feed{}))...)
+	kit.Must(t, c.Visit("http://a.test/open/"))
+	kit.WantURIs(t, web, "a.test", "/robots.txt "+kit.TDMURI+" /open/ /map.xml /open/1")
+}
+
+// TestUsageAfterClose checks that Usage works after Close, and with odd arguments.
+func TestUsageAfterClose(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nContent-Usage: train-ai=n\n", "/": "x"}})
+	c := kit.Start(t, web, nil, collyrobots.Purpose(usage.TrainAI))
+	var last *colly.Response
+	c.OnResponse(func(r *colly.Response) { last = r })
+	kit.Must(t, c.Visit("http://a.test/"))
+	kit.Must(t, c.Robots.Close())
+	if got := c.Robots.Usage(last).Preferences.TrainAI.Preference; got != usage.Disallowed {
+		t.Errorf("got %v", got)
+	}
+	for _, r := range []*colly.Response{nil, {}, {Request: &colly.Request{}}} {
+		if got := c.Robots.Usage(r); got.Preferences != (usage.Preferences{}) {
+			t.Errorf("got %+v", got)
+		}
+	}
+	var none *collyrobots.Plugin
+	if got := none.Usage(last); got.Preferences != (usage.Preferences{}) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestUsageOfCachedPage checks a page from the collector's cache, which is neither requested nor
+// counted.
+func TestUsageOfCachedPage(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": {
+		"/robots.txt": "User-agent: *\nContent-Usage: train-ai=n\n", kit.TDMURI: kit.ReservedAll, "/1": headers("x", "Content-Usage", "search=n"),
+	}})
+	dir := t.TempDir()
+	for i := range 2 {
+		c := kit.Start(t, web, []colly.CollectorOption{colly.CacheDir(dir)}, collyrobots.Purpose(usage.TrainAI), collyrobots.TDMRep())
+		var got usage.Preferences
+		c.OnResponse(func(r *colly.Response) { got = c.Robots.Usage(r).Preferences })
+		kit.Must(t, c.Visit("http://a.test/1"))
+		if got.TrainAI.Name != "robots.txt" || got.AIUse.Name != "tdmrep.json" || got.Search.Name != "Content-Usage" {
+			t.Errorf("%d: got %+v", i, got)
+		}
+		if counted := c.Robots.Stats().Usage != nil; counted != (i == 0) {
+			t.Errorf("%d: counted: %v", i, counted)
+		}
+		kit.Must(t, c.Robots.Close())
+	}
+	kit.WantURIs(t, web, "a.test", "/robots.txt "+kit.TDMURI+" /1 /robots.txt "+kit.TDMURI)
+}

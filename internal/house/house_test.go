@@ -1,0 +1,368 @@
+package house
+
+import (
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// importRules says which packages may import which. To the left of the colon is a package, a
+// pattern of packages or a single file. To the right are the packages that it may import. "." is
+// the root package, "./dialect" is another package of this repository, and a name with a dot in its
+// first element is a package of another module. All packages of the standard library may be
+// imported, except those after a "!" and the packages below them.
+//
+// The rules do not apply to tests. They are a statement of policy: do not change them to fix a
+// build.
+const importRules = `
+	# From bytes and URLs to decisions, without I/O, logging or Colly. Only one file uses temoto.
+	dialect:           ./internal/match golang.org/x/net/idna !io !os !net/http !log !bufio
+	dialect/temoto.go: github.com/temoto/robotstxt
+
+	# From patterns to the one that decides. It owns their normal form, so that all patterns are compared alike.
+	internal/match:    !io !os !net/http !log !bufio
+
+	# From an io.Reader to entries. The caller fetches the files.
+	sitemap:           ./internal/redact ./internal/weburl golang.org/x/net/html/charset !os !net/http !log
+
+	# Text for people, without passwords.
+	internal/redact:   !net/http !log
+
+	# Durations in JSON.
+	internal/seconds:  !net/http !log !encoding/json
+
+	# From the bytes of an HTML page to the meta elements of its head.
+	internal/metatags: golang.org/x/net/html golang.org/x/net/html/atom !os !net !log
+
+	# URLs as crawlers take them.
+	internal/weburl:   !net/http !log
+
+	# Durable records. A back end with many dependencies is a separate module.
+	store:             !net/http !log
+	store/storetest:   ./store
+	store/boltstore:   ./store go.etcd.io/bbolt go.etcd.io/bbolt/errors
+
+	# Also shares the pace of several processes, so it uses the Lease of the root.
+	store/redisstore:  . ./store github.com/redis/go-redis/v9
+
+	# The pages of a crawl by several processes, in Redis. It uses only what every program can use.
+	hostqueue:         . ./dialect ./internal/redact ./internal/weburl github.com/gocolly/colly/v2 github.com/redis/go-redis/v9
+
+	# When the next request to a host may start. It does not know Colly or robots.txt.
+	internal/pace:     !net/http !log
+
+	# From events to calls of listeners.
+	internal/fanout:   !io !os !net
+
+	# From names and addresses of hosts to whether a request is allowed.
+	internal/netguard: !net/http !log !os
+
+	# Counts of the refusals and the pages of a host, without I/O.
+	internal/stop:     !io !os !net !log
+	internal/budget:   !io !os !net !log
+
+	# Hands the record of a request from one hook to the next.
+	internal/handoff:  !net/http !log !os
+
+	# What is remembered of a request of Colly when its exchange has ended.
+	internal/track:    github.com/gocolly/colly/v2 !net/http !log !os
+
+	# Which requests follow a link that must not be followed.
+	internal/nofollow: github.com/gocolly/colly/v2 golang.org/x/net/html golang.org/x/net/html/atom !log !os
+
+	# Conditional requests and the freshness of responses.
+	internal/revalidate: !log !os
+
+	# Which visits of Colly have reached the plugin.
+	internal/arrivals: github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/storage !log !os
+
+	# The robots.txt that is in force at a site. It knows dialects but not Colly.
+	internal/policy:   ./dialect ./store ./usage ./internal/redact github.com/maypok86/otter/v2
+
+	# The walk over the sitemaps of a site. It knows sitemaps but not Colly.
+	internal/feed:     ./dialect ./sitemap ./store ./internal/feed/hashset ./internal/feed/resume ./internal/redact ./internal/weburl golang.org/x/net/publicsuffix
+
+	# Which pages earlier runs have done. It does not know how files and pages are fetched.
+	internal/feed/resume: ./internal/feed/hashset ./store !io !os
+	internal/feed/hashset: !io !os !net !log
+
+	# The only package that uses the internals of Colly.
+	internal/backend:  github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/storage
+
+	# Signatures of requests. It does not know robots.txt or Colly.
+	webbotauth:        github.com/dunglas/httpsfv golang.org/x/net/http/httpguts !log !os
+
+	# Preferences about the use of content, from bytes to values. It knows neither dialects nor policies.
+	usage:             ./internal/match github.com/dunglas/httpsfv !io !os !log
+
+	# Rules about pages, from bytes to values.
+	robotstags:        ./internal/metatags github.com/dunglas/httpsfv !io !os !log
+
+	# Verifies signatures, in tests. It shares nothing with webbotauth.
+	internal/sigverify: !log !os
+
+	# A witness for tests. It shares nothing with package audit.
+	internal/witnesstest: golang.org/x/mod/sumdb/note golang.org/x/mod/sumdb/tlog !log !os
+
+	# The root package combines them.
+	.:                 ./webbotauth ./robotstags ./dialect ./sitemap ./store ./usage ./internal/arrivals ./internal/backend ./internal/budget ./internal/fanout ./internal/feed ./internal/handoff ./internal/metatags ./internal/netguard ./internal/nofollow ./internal/pace ./internal/policy ./internal/redact ./internal/revalidate ./internal/seconds ./internal/stop ./internal/track ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage !reflect
+
+	# The pages of a crawl, on disk. It does not know Colly or robots.txt.
+	frontier:           . ./dialect ./internal/redact ./internal/weburl !net/http
+	frontier/disk.go:   github.com/cockroachdb/pebble/v2 github.com/cockroachdb/pebble/v2/bloom
+	frontier/files.go:  github.com/cockroachdb/pebble/v2 github.com/cockroachdb/pebble/v2/vfs
+	frontier/space.go:  github.com/cockroachdb/pebble/v2/vfs
+
+	# The live page uses only what every program can use.
+	view:              . ./dialect ./internal/seconds
+
+	# The metrics also do, and have the same meaning in every system.
+	metrics/internal/figures: .
+	metrics/prom:      . ./metrics/internal/figures github.com/prometheus/client_golang/prometheus
+	metrics/otel:      . ./metrics/internal/figures go.opentelemetry.io/otel/attribute go.opentelemetry.io/otel/metric
+
+	# A log of what a crawl did on the wire, and its verification.
+	audit:                . ./audit/internal/tiles ./dialect ./internal/seconds golang.org/x/mod/sumdb/note golang.org/x/mod/sumdb/tlog !net/http
+	audit/witness:        ./audit
+	audit/internal/tiles: golang.org/x/mod/sumdb/tlog !net !log
+
+	# A web in memory for the tests of any spider.
+	robotstest:        ./dialect
+	robotstest/web.go: golang.org/x/net/http2
+
+	# A simulation of many processes that uses the real pace.
+	benchmarks/internal/scale: . ./internal/pace
+
+	# The conformance suite as data, for every parser, and the runner of the suite.
+	conformance:       !os !net/http !log
+	internal/conform:  ./conformance ./dialect
+	internal/conform/crawl: . ./conformance ./dialect ./internal/conform
+	conformance/maketable: ./conformance ./internal/conform ./internal/conform/crawl
+	conformance/adapters/colly: ./conformance github.com/gocolly/colly/v2
+	conformance/adapters/temoto: ./conformance github.com/temoto/robotstxt
+	conformance/adapters/grobotstxt: ./conformance github.com/jimsmart/grobotstxt
+
+	# Decisions about many URLs in files.
+	internal/batch:    ./dialect ./internal/policy ./internal/weburl github.com/maypok86/otter/v2
+
+	# What the command and the examples share: output for people, robots.txt files that were read, tests of programs.
+	internal/term:     ./internal/redact ./internal/seconds golang.org/x/term golang.org/x/text/width !net/http !log
+	internal/robotsfile: ./dialect
+	internal/tooltest: ./robotstest go.uber.org/goleak
+
+	# From a robots.txt to its faults.
+	internal/lint:     ./dialect ./usage !io !os !net/http !log
+
+	# The command that estimates how long a crawl will take.
+	internal/plan:     . ./dialect ./internal/input ./internal/robotsfile ./internal/term ./sitemap ./store github.com/gocolly/colly/v2
+
+	# The command that crawls.
+	internal/crawl:    . ./audit ./audit/witness ./dialect ./internal/input ./internal/keyfile ./internal/term ./sitemap ./store ./usage ./webbotauth github.com/gocolly/colly/v2
+	internal/crawl/page.go: ./view
+
+	# Spiders that are stopped and continued with a URLStore, for tests.
+	internal/frontiertest: . ./dialect ./robotstest github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/extensions github.com/gocolly/colly/v2/proxy github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage
+
+	# What the tests of the public API share.
+	internal/e2e/kit: . ./dialect ./robotstest ./sitemap ./usage github.com/gocolly/colly/v2
+
+	# Demo sites on loopback, arguments of commands, and the key of a crawler.
+	internal/demo:
+	internal/input:    . ./dialect ./internal/term
+	internal/keyfile:  !net/http !log
+
+	# The command.
+	cmd/collyrobots:   . ./audit ./conformance ./dialect ./internal/conform ./internal/conform/crawl ./internal/batch ./internal/crawl ./internal/input ./internal/keyfile ./internal/lint ./internal/plan ./internal/robotsfile ./internal/term ./robotstags ./sitemap ./store ./usage github.com/gocolly/colly/v2 ./webbotauth
+
+	# The examples use what every program can use, and packages that they share.
+	examples/*:        . ./dialect ./sitemap ./store ./internal/term ./internal/robotsfile github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/queue
+	examples/browser:  ./robotstest github.com/chromedp/chromedp github.com/chromedp/cdproto/cdp github.com/chromedp/cdproto/fetch github.com/chromedp/cdproto/network
+	examples/client:   ./internal/demo
+	examples/crawl:    ./audit ./internal/demo ./view
+	examples/distributed: ./internal/demo ./hostqueue ./store/redisstore github.com/redis/go-redis/v9 github.com/redis/go-redis/v9/logging
+	examples/ftp:      github.com/jlaffaye/ftp
+	examples/picture:  ./robotstest
+	examples/resume:   ./frontier
+	examples/retry:    github.com/hashicorp/go-retryablehttp
+`
+
+const modulePath = "github.com/collyrobots/collyrobots"
+
+func TestImportsPointOneWay(t *testing.T) {
+	rules := parseRules(t, importRules)
+	used := make(map[string]bool)
+	for file, imports := range importsBelow(t, ".") {
+		allowed := rules.of(file, used)
+		if allowed == nil {
+			t.Errorf("%s: no rule for package %s", file, path.Dir(file))
+			continue
+		}
+		for _, imported := range imports {
+			if !permits(allowed, imported) {
+				t.Errorf("%s must not import %s", file, imported)
+			}
+		}
+	}
+	for subject := range rules {
+		if !used[subject] {
+			t.Errorf("the rule of %s applies to no file", subject)
+		}
+	}
+}
+
+// TestImportRulesCatch checks that the rules forbid and permit imports.
+func TestImportRulesCatch(t *testing.T) {
+	rules := parseRules(t, importRules)
+	for _, test := range []struct {
+		file, imported string
+		want           bool
+	}{
+		{"dialect/parse.go", "strings", true},
+		{"dialect/parse.go", "io", false},
+		{"dialect/parse.go", "log/slog", false},
+		{"dialect/parse.go", "./sitemap", false},
+		{"dialect/parse.go", "github.com/gocolly/colly/v2", false},
+		{"dialect/parse.go", "github.com/temoto/robotstxt", false},
+		{"dialect/temoto.go", "github.com/temoto/robotstxt", true},
+		{"dialect/temoto.go", "golang.org/x/net/idna", true},
+		{"dialect/decide.go", "./internal/match", true},
+		{"internal/match/match.go", "./dialect", false},
+		{"sitemap/walk.go", "./dialect", false},
+		{"sitemap/walk.go", "net/http/cookiejar", false},
+		{"internal/policy/fetch.go", ".", false},
+		{"internal/pace/host.go", "./dialect", false},
+		{"internal/pace/host.go", "github.com/gocolly/colly/v2", false},
+		{"internal/feed/walk.go", "github.com/gocolly/colly/v2", false},
+		{"internal/feed/walk.go", "./internal/policy", false},
+		{"internal/feed/walk.go", "./internal/feed/resume", true},
+		{"internal/feed/resume/journal.go", "./internal/feed", false},
+		{"internal/feed/resume/journal.go", "./sitemap", false},
+		{"internal/fanout/fanout.go", ".", false},
+		{"internal/netguard/guard.go", "./dialect", false},
+		{"internal/handoff/handoff.go", "github.com/gocolly/colly/v2", false},
+		{"internal/track/requests.go", "./internal/pace", false},
+		{"internal/policy/fetch.go", "net/http", true},
+		{"plugin.go", "./examples/crawl", false},
+		{"plugin.go", "./store/boltstore", false},
+		{"plugin.go", "./store/redisstore", false},
+		{"view/state.go", ".", true},
+		{"view/state.go", "./internal/pace", false},
+		{"view/state.go", "github.com/gocolly/colly/v2", false},
+		{"plugin.go", "./metrics/prom", false},
+		{"metrics/prom/prom.go", "./metrics/internal/figures", true},
+		{"metrics/prom/prom.go", "./internal/pace", false},
+		{"metrics/internal/figures/figures.go", "github.com/prometheus/client_golang/prometheus", false},
+		{"examples/crawl/main.go", ".", true},
+		{"examples/crawl/main.go", "./internal/policy", false},
+		{"examples/crawl/main.go", "./internal/redact", false},
+		{"examples/crawl/main.go", "github.com/hibiken/asynq", false},
+		{"examples/distributed/worker.go", "./store/redisstore", true},
+		{"examples/distributed/worker.go", "./internal/pace", false},
+		{"hostqueue/run.go", "./internal/pace", false},
+		{"plugin.go", "./hostqueue", false},
+		{"internal/term/text.go", "./internal/redact", true},
+		{"internal/term/text.go", ".", false},
+	} {
+		if got := permits(rules.of(test.file, make(map[string]bool)), test.imported); got != test.want {
+			t.Errorf("%s imports %s: permitted = %v, want %v", test.file, test.imported, got, test.want)
+		}
+	}
+}
+
+// rules has the words to the right of the colon, by the subject to the left of it.
+type rules map[string][]string
+
+func parseRules(t *testing.T, text string) rules {
+	t.Helper()
+	rules := make(rules)
+	for line := range strings.Lines(text) {
+		line, _, _ = strings.Cut(strings.TrimSpace(line), "#")
+		if line == "" {
+			continue
+		}
+		subject, allowed, ok := strings.Cut(line, ":")
+		if !ok || rules[subject] != nil {
+			t.Fatalf("not a rule, or a second rule for its subject: %q", line)
+		}
+		rules[subject] = append([]string{}, strings.Fields(allowed)...)
+	}
+	return rules
+}
+
+// of returns the words of the rules for a file and for its package, or nil if there are no rules.
+// It marks these rules in used.
+func (r rules) of(file string, used map[string]bool) []string {
+	var allowed []string
+	for subject, words := range r {
+		folder, _ := path.Match(subject, path.Dir(file))
+		if folder || subject == file {
+			used[subject] = true
+			allowed = append(allowed, words...)
+			if allowed == nil {
+				allowed = []string{}
+			}
+		}
+	}
+	return allowed
+}
+
+// permits reports whether the words of rules allow an import.
+func permits(allowed []string, imported string) bool {
+	if first, _, _ := strings.Cut(imported, "/"); strings.Contains(first, ".") {
+		return slices.Contains(allowed, imported)
+	}
+	return !slices.ContainsFunc(allowed, func(word string) bool {
+		forbidden, ok := strings.CutPrefix(word, "!")
+		return ok && (imported == forbidden || strings.HasPrefix(imported, forbidden+"/"))
+	})
+}
+
+// importsBelow returns the imports of each Go file below root that is not a test, also in nested
+// modules. The packages of this repository are given by their folders.
+func importsBelow(t *testing.T, root string) map[string][]string {
+	t.Helper()
+	files := make(map[string][]string)
+	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && name != root && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata"):
+			return fs.SkipDir
+		case entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		imports, err := importsOf(name)
+		files[filepath.ToSlash(name)] = imports
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func importsOf(file string) ([]string, error) {
+	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+	if err != nil {
+		return nil, err
+	}
+	var imports []string
+	for _, spec := range parsed.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		if below, ok := strings.CutPrefix(imported, modulePath); ok {
+			imported = "." + below
+		}
+		imports = append(imports, imported)
+	}
+	return imports, nil
+}

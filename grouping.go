@@ -94,14 +94,13 @@ const (
 // A groupings finds the groups of hosts for PaceBy.
 type groupings struct {
 	settings *settings
-	lookup   func(ctx context.Context, name string) ([]netip.Addr, error)
 	slots    chan struct{} // holds a value for each lookup in progress
 	closing  context.Context
 	close    context.CancelFunc
 }
 
 func newGroupings(s *settings) *groupings {
-	g := &groupings{settings: s, lookup: lookup, slots: make(chan struct{}, maxLookups)}
+	g := &groupings{settings: s, slots: make(chan struct{}, maxLookups)}
 	g.closing, g.close = context.WithCancel(context.Background())
 	return g
 }
@@ -185,7 +184,7 @@ func (g *groupings) find(ctx context.Context, name string) ([]netip.Addr, error)
 	defer cancel()
 	stop := context.AfterFunc(g.closing, cancel)
 	defer stop()
-	return g.lookup(ctx, name)
+	return lookup(ctx, name)
 }
 
 // groupAt returns the group of a host at these addresses.

@@ -170,8 +170,8 @@ const importRules = `
 	# Spiders that are stopped and continued with a URLStore, for tests.
 	internal/frontiertest: . ./dialect ./robotstest github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/extensions github.com/gocolly/colly/v2/proxy github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage
 
-	# What the tests of the public API share.
-	internal/e2e/kit: . ./dialect ./robotstest ./sitemap ./usage github.com/gocolly/colly/v2
+	# What the tests of the public API share. Their packages, internal/e2e/*, have only tests.
+	internal/e2e/kit: . ./dialect ./robotstest ./usage github.com/gocolly/colly/v2 golang.org/x/net/dns/dnsmessage
 
 	# Demo sites on loopback, arguments of commands, and the key of a crawler.
 	internal/demo:
@@ -250,6 +250,10 @@ func TestImportRulesCatch(t *testing.T) {
 		{"internal/track/requests.go", "./internal/pace", false},
 		{"internal/policy/fetch.go", "net/http", true},
 		{"plugin.go", "./examples/crawl", false},
+		{"plugin.go", "./internal/e2e/kit", false},
+		{"robotstest/web.go", "./internal/e2e/kit", false},
+		{"internal/e2e/kit/crawl.go", "./robotstest", true},
+		{"internal/e2e/kit/crawl.go", "./internal/pace", false},
 		{"plugin.go", "./store/boltstore", false},
 		{"plugin.go", "./store/redisstore", false},
 		{"view/state.go", ".", true},

@@ -1,4 +1,4 @@
-package collyrobots_test
+package house
 
 import (
 	"go/ast"
@@ -9,9 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/collyrobots/collyrobots"
-	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 )
 
 // The tests of this file read the source. They check that lists which name every option, or every
@@ -21,14 +18,14 @@ import (
 func declarations(t *testing.T, folder string) map[string][]ast.Decl {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(folder, "*.go"))
-	kit.Must(t, err)
+	must(t, err)
 	found := make(map[string][]ast.Decl)
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
-		kit.Must(t, err)
+		must(t, err)
 		found[name] = file.Decls
 	}
 	return found
@@ -52,7 +49,7 @@ func constantsOf(t *testing.T, typeName string) map[string]string {
 					continue
 				}
 				text, err := strconv.Unquote(constant.Values[0].(*ast.BasicLit).Value)
-				kit.Must(t, err)
+				must(t, err)
 				found[constant.Names[0].Name] = text
 			}
 		}
@@ -60,18 +57,13 @@ func constantsOf(t *testing.T, typeName string) map[string]string {
 	return found
 }
 
-// TestEachReasonIsCounted checks that Stats can count each Reason, also one that was forgotten, and
-// that the lists of reasons outside of this package are complete.
-func TestEachReasonIsCounted(t *testing.T) {
+// TestEachReasonIsListed checks that the lists of reasons outside of the root package are complete.
+func TestEachReasonIsListed(t *testing.T) {
 	reasons := constantsOf(t, "Reason")
 	if len(reasons) < 11 {
 		t.Fatalf("found only %v", reasons)
 	}
 	for name, text := range reasons {
-		counts := collyrobots.CountReason(collyrobots.Reason(text))
-		if len(counts) != 1 || counts[collyrobots.Reason(text)] != 1 {
-			t.Errorf("%s: got the counts %v", name, counts)
-		}
 		for file, code := range map[string]string{
 			"metrics/internal/figures/figures.go": "collyrobots." + name,
 			"docs/metrics.md":                     "`" + text + "`",
@@ -79,14 +71,11 @@ func TestEachReasonIsCounted(t *testing.T) {
 			"view/assets/text.js":                 text + ":",
 		} {
 			content, err := os.ReadFile(file)
-			kit.Must(t, err)
+			must(t, err)
 			if !strings.Contains(string(content), code) {
 				t.Errorf("%s does not contain %s", file, code)
 			}
 		}
-	}
-	if counts := collyrobots.CountReason("forgotten"); counts["forgotten"] != 1 {
-		t.Errorf("a Reason that is in no list has the counts %v", counts)
 	}
 }
 
@@ -117,7 +106,7 @@ func TestEachOptionIsNamed(t *testing.T) {
 	for _, name := range names {
 		for file, text := range map[string]string{"doc.go": "[" + name + "]", "docs/options.md": "\n| `" + name + "("} {
 			content, err := os.ReadFile(file)
-			kit.Must(t, err)
+			must(t, err)
 			if !strings.Contains(string(content), text) {
 				t.Errorf("%s does not name the option %s", file, name)
 			}

@@ -1,4 +1,4 @@
-package collyrobots_test
+package politeness
 
 import (
 	"context"
@@ -45,9 +45,9 @@ func onOneServer(context.Context, string) ([]netip.Addr, error) {
 // server gets a request per second.
 func TestShopsOnOneServer(t *testing.T) {
 	const n = 500
+	kit.Resolve(t, onOneServer)
 	kit.InBubble(t, shops(n, 1, "User-agent: *\nCrawl-delay: 1\n"), func(t *testing.T, web *robotstest.Web) {
 		c := kit.Start(t, web, kit.Async, collyrobots.MinDelay(time.Second), collyrobots.PaceBy(collyrobots.ByAddress))
-		c.Robots.SetLookup(onOneServer)
 		for i := range n {
 			c.Visit("https://" + shopName(i) + "/1")
 		}
@@ -79,15 +79,15 @@ func TestFrontierOfShops(t *testing.T) {
 	const n = 300
 	sites := shops(n, 3, "User-agent: *\nCrawl-delay: 1\n")
 	sites["fast.test"] = robotstest.Pages(501, kit.NoDenys)
+	kit.Resolve(t, func(ctx context.Context, name string) ([]netip.Addr, error) {
+		if name == "fast.test" {
+			return []netip.Addr{netip.MustParseAddr("2001:db8::1")}, nil
+		}
+		return onOneServer(ctx, name)
+	})
 	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
 		store := kit.NewMemoryStore()
 		c := kit.Start(t, web, kit.Async, collyrobots.Frontier(store), collyrobots.PaceBy(collyrobots.ByAddress))
-		c.Robots.SetLookup(func(ctx context.Context, name string) ([]netip.Addr, error) {
-			if name == "fast.test" {
-				return []netip.Addr{netip.MustParseAddr("2001:db8::1")}, nil
-			}
-			return onOneServer(ctx, name)
-		})
 		var requested atomic.Int64
 		c.OnRequest(func(*colly.Request) { requested.Add(1) })
 		for page := range 3 {
@@ -137,9 +137,9 @@ func TestFrontierOfShops(t *testing.T) {
 // TestTimeLeftOfShops lets two pages of each of 500 shops wait. All of them need 1,000 seconds.
 func TestTimeLeftOfShops(t *testing.T) {
 	const n = 500
+	kit.Resolve(t, onOneServer)
 	kit.InBubble(t, shops(n, 2, kit.NoDenys), func(t *testing.T, web *robotstest.Web) {
 		c := kit.Start(t, web, kit.Async, collyrobots.MinDelay(time.Second), collyrobots.IgnoreRobotsWithPermission(), collyrobots.PaceBy(collyrobots.ByAddress))
-		c.Robots.SetLookup(onOneServer)
 		for i := range n {
 			c.Visit("http://" + shopName(i) + "/1")
 			c.Visit("http://" + shopName(i) + "/2")
@@ -209,13 +209,13 @@ func attackGroup(t *testing.T, random *rand.Rand, name string, options []collyro
 		}
 		sites[shopName(i)] = site
 	}
+	kit.Resolve(t, onOneServer)
 	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
 		if name == "shared" {
 			options = append(options, collyrobots.SharedPace(kit.Shared(t)))
 		}
 		c := kit.Start(t, web, kit.Async, append(options, collyrobots.MinDelay(least), collyrobots.PaceBy(collyrobots.ByAddress), collyrobots.Logger(slog.New(slog.DiscardHandler)))...)
 		c.Impolite = true // it follows redirects of robots.txt to other sites, whose answers differ
-		c.Robots.SetLookup(onOneServer)
 		c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
 		for i := range n {
 			c.Visit("http://" + shopName(i) + "/0")
@@ -264,6 +264,7 @@ func TestGroupsByName(t *testing.T) {
 		}
 		return found, nil
 	}
+	kit.Resolve(t, lookup)
 	for _, test := range []struct {
 		host, address, domain string
 	}{
@@ -281,7 +282,6 @@ func TestGroupsByName(t *testing.T) {
 		for grouping, want := range map[collyrobots.Grouping]string{collyrobots.ByAddress: test.address, collyrobots.ByDomain: test.domain, collyrobots.ByHost: ""} {
 			kit.InBubble(t, robotstest.Sites{test.host: robotstest.Pages(1, kit.NoDenys)}, func(t *testing.T, web *robotstest.Web) {
 				c := kit.Start(t, web, nil, collyrobots.PaceBy(grouping), collyrobots.ForHosts("*.own.test", collyrobots.PaceBy(collyrobots.ByHost)))
-				c.Robots.SetLookup(lookup)
 				if err := c.Visit("http://" + test.host + "/0"); err != nil {
 					t.Errorf("%s: %v", test.host, err)
 				}
@@ -296,12 +296,12 @@ func TestGroupsByName(t *testing.T) {
 // TestGroupsBehindAProxy checks that names are not looked up if the transport has a proxy, and that
 // each host has its own pace.
 func TestGroupsBehindAProxy(t *testing.T) {
+	kit.Resolve(t, func(_ context.Context, name string) ([]netip.Addr, error) {
+		t.Errorf("%s was looked up", name)
+		return onOneServer(t.Context(), name)
+	})
 	kit.InBubble(t, shops(3, 1, kit.NoDenys), func(t *testing.T, web *robotstest.Web) {
 		c := kit.Start(t, web, kit.Async, collyrobots.MinDelay(time.Second), collyrobots.PaceBy(collyrobots.ByAddress))
-		c.Robots.SetLookup(func(_ context.Context, name string) ([]netip.Addr, error) {
-			t.Errorf("%s was looked up", name)
-			return onOneServer(t.Context(), name)
-		})
 		c.Transport.Proxy = func(*http.Request) (*url.URL, error) { return url.Parse("http://" + shopName(2)) }
 		c.Visit("http://" + shopName(0) + "/1")
 		c.Visit("http://" + shopName(1) + "/1")
@@ -330,9 +330,9 @@ func TestGroupsByConnection(t *testing.T) {
 		"another": onOneServer,
 	} {
 		t.Run(name, func(t *testing.T) {
+			kit.Resolve(t, lookup)
 			kit.InBubble(t, shops(3, 2, kit.NoDenys), func(t *testing.T, web *robotstest.Web) {
 				c := kit.Start(t, web, kit.Async, collyrobots.MinDelay(time.Second), collyrobots.AllowPrivateNetworks(), collyrobots.PaceBy(collyrobots.ByAddress))
-				c.Robots.SetLookup(lookup)
 				dial := c.Transport.DialContext
 				c.Transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 					conn, err := dial(ctx, network, address)
@@ -358,12 +358,12 @@ func TestGroupsByConnection(t *testing.T) {
 
 // TestCloseDuringLookup checks that Close ends a lookup.
 func TestCloseDuringLookup(t *testing.T) {
+	kit.Resolve(t, func(ctx context.Context, _ string) ([]netip.Addr, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
 	kit.InBubble(t, shops(1, 1, kit.NoDenys), func(t *testing.T, web *robotstest.Web) {
 		c := kit.Start(t, web, kit.Async, collyrobots.PaceBy(collyrobots.ByAddress))
-		c.Robots.SetLookup(func(ctx context.Context, _ string) ([]netip.Addr, error) {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		})
 		began := time.Now()
 		c.Visit("http://" + shopName(0) + "/1")
 		time.Sleep(time.Second)
@@ -377,12 +377,12 @@ func TestCloseDuringLookup(t *testing.T) {
 
 // TestSlowLookup checks that a lookup ends after five seconds, and the host is paced alone.
 func TestSlowLookup(t *testing.T) {
+	kit.Resolve(t, func(ctx context.Context, _ string) ([]netip.Addr, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
 	kit.InBubble(t, shops(1, 1, kit.NoDenys), func(t *testing.T, web *robotstest.Web) {
 		c := kit.Start(t, web, kit.Async, collyrobots.PaceBy(collyrobots.ByAddress))
-		c.Robots.SetLookup(func(ctx context.Context, _ string) ([]netip.Addr, error) {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		})
 		c.Visit("http://" + shopName(0) + "/1")
 		c.Wait()
 		kit.WantSchedule(t, web, shopName(0), "5s /robots.txt, 5s /1")

@@ -1,0 +1,334 @@
+package collyrobots
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gocolly/colly/v2"
+	"github.com/temoto/robotstxt"
+
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/usage"
+)
+
+// The tests of this file need unexported names: bounds of memory, and allocations.
+
+// newTestJudge returns the judge of a plugin with these options, and a fetcher that uses web.
+func newTestJudge(t *testing.T, web *robotstest.Web, opts ...Option) (*judge, fetcher) {
+	t.Helper()
+	next := web.Transport()
+	t.Cleanup(next.CloseIdleConnections)
+	p, err := New(append(opts, HTTPClient(&http.Client{Transport: next}))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	_, _, f := p.own(t.Context())
+	return p.judge, f
+}
+
+// TestReadersAreShared checks that settings that read robots.txt alike share a reader, that others
+// do not, and that no reader is made twice.
+func TestReadersAreShared(t *testing.T) {
+	web := robotstest.New(t, nil)
+	var opts []Option
+	for i := range 20 {
+		opts = append(opts, ForHosts(fmt.Sprintf("h%d.test", i), MinDelay(time.Duration(i+1)*time.Second), MaxPages(i+1)))
+	}
+	opts = append(opts,
+		ForHosts("google.test", Dialect(dialect.Google())),
+		ForHosts("given.test", RobotsTxt([]byte{})),
+		ForHosts("open.test", WhenUnreachable(AllowAll)),
+		ForHosts("token.test", ProductToken("Other")))
+	j, _ := newTestJudge(t, web, opts...)
+	first := make(map[string]*reader)
+	for range 3 {
+		for name := range 40 {
+			userAgent := fmt.Sprintf("Bot%c%c/1.0", 'a'+name/26, 'a'+name%26)
+			for _, host := range []string{"a.test", "h0.test", "h19.test", "google.test", "given.test", "open.test", "token.test"} {
+				s := j.settings.of(host)
+				r, err := j.policies.reader(s, userAgent)
+				if err != nil {
+					t.Fatal(err)
+				}
+				key := fmt.Sprint(s.index, r.name)
+				if first[key] == nil {
+					first[key] = r
+				}
+				if r.cache != first[key].cache {
+					t.Errorf("%s on %s has a second reader", userAgent, host)
+				}
+				if tokens := s.productTokens(s.dialect, userAgent); r.tokens != tokens[0] {
+					t.Errorf("%s on %s is read as %s", userAgent, host, r.tokens)
+				}
+			}
+		}
+	}
+	if got, want := len(j.policies.readers), 40*4+1; got != want {
+		t.Errorf("%d readers, want %d", got, want)
+	}
+}
+
+// TestReadersAreBounded checks that readers are dropped when there are many names, that their
+// policies stay within one bound, and that a request that still has a dropped reader is judged by a
+// new one with the same name.
+func TestReadersAreBounded(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: Botaaa\nDisallow: /\n"}})
+	j, f := newTestJudge(t, web)
+	decide := func(v *verdict, userAgent string) {
+		t.Helper()
+		a := dialect.Authority{Scheme: "http", Host: "a.test"}
+		var err error
+		v.settings = j.settings.of("a.test")
+		if v.reader == nil {
+			v.reader, err = j.policies.reader(v.settings, userAgent)
+		}
+		if err == nil {
+			v.policy, err = j.policies.get(t.Context(), v, a, userAgent, f)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var before verdict
+	decide(&before, "Botaaa/1.0")
+	for i := 1; i < 2*maxReaders; i++ {
+		var v verdict
+		decide(&v, fmt.Sprintf("Bot%c%c%c/1.0", 'a'+i/676, 'a'+i/26%26, 'a'+i%26))
+		if v.policy.Group().Name() != "" {
+			t.Fatalf("name %d has the group of %q", i, v.policy.Group().Name())
+		}
+		if n := len(j.policies.readers); n > maxReaders {
+			t.Fatalf("%d readers", n)
+		}
+	}
+	again := verdict{reader: before.reader}
+	decide(&again, "Botaaa/1.0")
+	if again.reader.cache == before.reader.cache {
+		t.Error("the first reader was not dropped")
+	}
+	if got := again.policy.Group().Name(); got != "Botaaa" || again.reader.tokens != "Botaaa" {
+		t.Errorf("the request is judged by the group of %q for %q", got, again.reader.tokens)
+	}
+	if n := len(web.Log("a.test")); n != 2 {
+		t.Errorf("%d requests for robots.txt, want 2", n)
+	}
+	if n := j.policies.statistics()["rules"].Count; n != maxReaders {
+		t.Errorf("%d policies are counted, want %d", n, maxReaders)
+	}
+}
+
+// TestTDMFilesAreBounded checks that neither many sites nor large files take unlimited memory, and
+// that a file that is being read is kept.
+func TestTDMFilesAreBounded(t *testing.T) {
+	now := time.Now()
+	site := func(i int) dialect.Authority {
+		return dialect.Authority{Scheme: "https", Host: fmt.Sprintf("%d.test", i)}
+	}
+	for _, size := range []int{0, maxTDMFile} {
+		var files tdmFiles
+		if _, known, reading := files.claim(site(-1), now); known || reading != nil {
+			t.Fatal("the first caller must read the file")
+		}
+		for i := range 2 * maxTDMSites {
+			files.claim(site(i), now)
+			files.put(site(i), tdmCopy{size: size, expires: now.Add(time.Hour)}, nil)
+		}
+		sum := 0
+		for _, s := range files.sites {
+			sum += s.size
+		}
+		if len(files.sites) > maxTDMSites || files.size > maxTDMSizes || sum != files.size {
+			t.Errorf("%d sites, %d bytes, counted as %d", len(files.sites), sum, files.size)
+		}
+		if _, known, _ := files.claim(site(2*maxTDMSites-1), now); !known {
+			t.Error("the last file is not known")
+		}
+		if _, known, reading := files.claim(site(-1), now); known || reading == nil {
+			t.Error("a file that is being read was dropped")
+		}
+		files.put(site(-1), tdmCopy{}, errors.New("the context has ended"))
+		if _, known, reading := files.claim(site(-1), now); known || reading != nil {
+			t.Error("after an error, the next caller must read the file")
+		}
+	}
+}
+
+// TestRecentIsBounded checks that the verdicts for Plugin.Usage do not take unlimited memory.
+func TestRecentIsBounded(t *testing.T) {
+	var s uses
+	var last *url.URL
+	for range 3 * maxRecent {
+		last = &url.URL{Host: "a.test"}
+		s.add(last, verdict{reason: ReasonRule}, usage.Preferences{})
+		s.add(last, verdict{reason: ReasonNoRule}, usage.Preferences{})
+	}
+	if len(s.recent) != maxRecent || len(s.order) != maxRecent {
+		t.Errorf("%d verdicts, %d in order", len(s.recent), len(s.order))
+	}
+	v, known := s.find(last)
+	if !known || v.reason != ReasonNoRule {
+		t.Errorf("the last verdict is %v, known %v", v.reason, known)
+	}
+	if n := s.statistics().Search.Unknown; n != 6*maxRecent {
+		t.Errorf("%d pages", n)
+	}
+}
+
+// TestAskedHostsAreBounded checks how many hosts that have asked for signatures are remembered, and
+// that the newest one is among them.
+func TestAskedHostsAreBounded(t *testing.T) {
+	s := &signatures{whenAsked: true, hosts: make(map[string]string)}
+	for i := range 2 * maxAskedHosts {
+		host := fmt.Sprint(i, ".test")
+		s.ask(host, "")
+		s.ask(host, "n")
+		nonce, signs := s.next(host)
+		if !signs || nonce != "n" {
+			t.Fatalf("%s: nonce %q, signed %v", host, nonce, signs)
+		}
+		if len(s.hosts) > maxAskedHosts {
+			t.Fatalf("%d hosts", len(s.hosts))
+		}
+	}
+	if len(s.hosts) != maxAskedHosts {
+		t.Errorf("%d hosts, want %d", len(s.hosts), maxAskedHosts)
+	}
+}
+
+// TestReasonsAreCounted checks that each Reason is counted, also one that newDecisions does not name.
+func TestReasonsAreCounted(t *testing.T) {
+	for _, r := range []Reason{ReasonRule, ReasonBudget, "forgotten"} {
+		d := newDecisions()
+		d.add(r)
+		counts := d.counts()
+		if len(counts) != 1 || counts[r] != 1 {
+			t.Errorf("%s: got the counts %v", r, counts)
+		}
+	}
+}
+
+// A canned transport answers every request from memory, so that only the crawler is measured.
+type canned struct{ robots string }
+
+func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
+	body := c.robots
+	if r.URL.Path != "/robots.txt" {
+		body = "<!doctype html><title>x</title>"
+	}
+	return &http.Response{
+		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		Header: http.Header{"Content-Type": {"text/html"}},
+		Body:   io.NopCloser(strings.NewReader(body)), ContentLength: int64(len(body)),
+	}, nil
+}
+
+// robotsOf returns a robots.txt with n rules. None of them matches, and every tenth has a wildcard.
+func robotsOf(n int) string {
+	var b strings.Builder
+	b.WriteString("User-agent: *\n")
+	for i := range n {
+		if i%10 == 9 {
+			fmt.Fprintf(&b, "Disallow: /*/private/%d\n", i)
+		} else {
+			fmt.Fprintf(&b, "Disallow: /private/%d\n", i)
+		}
+	}
+	return b.String()
+}
+
+func quiet() Option { return Logger(slog.New(slog.DiscardHandler)) }
+
+// warm returns the hooks of a collector that has already visited the site.
+func warm(tb testing.TB, rules int, url string) (*hooks, *colly.Request) {
+	c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"), colly.AllowURLRevisit())
+	c.WithTransport(canned{robotsOf(rules)})
+	p, err := WithRobots(c, quiet())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { p.Close() })
+	var r *colly.Request
+	c.OnResponse(func(resp *colly.Response) { r = resp.Request })
+	if err := c.Visit(url); err != nil {
+		tb.Fatal(err)
+	}
+	return p.first(), r
+}
+
+func TestOnRequestDoesNotAllocate(t *testing.T) {
+	if underRace {
+		t.Skip("the race detector also allocates")
+	}
+	for _, url := range []string{"http://example.test/some/page.html", "http://example.test/some/page.html?id=1"} {
+		l, r := warm(t, 9, url)
+		for _, async := range []bool{false, true} {
+			l.c.Async = async
+			if n := testing.AllocsPerRun(100, func() { l.onRequest(r) }); n != 0 {
+				t.Errorf("%s: OnRequest allocates %v times, async %t", url, n, async)
+			}
+		}
+	}
+}
+
+// TestStoppedListenerCostsNothing checks that events cost no allocation without a listener, also
+// after a listener was stopped. With a listener, they cost a known number of allocations.
+func TestStoppedListenerCostsNothing(t *testing.T) {
+	if underRace {
+		t.Skip("the race detector also allocates")
+	}
+	c := colly.NewCollector(colly.AllowURLRevisit())
+	c.WithTransport(canned{robotsOf(9)})
+	p, err := WithRobots(c, quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	visit := func() { c.Visit("http://example.test/") }
+	before := testing.AllocsPerRun(50, visit)
+	stop := p.Listen(func(Event) {})
+	during := testing.AllocsPerRun(50, visit)
+	stop()
+	after := testing.AllocsPerRun(50, visit)
+	if after > before+1 || during < before+2 {
+		t.Errorf("got %v allocations before, %v with a listener, %v after", before, during, after)
+	}
+}
+
+// BenchmarkOnRequest measures the hook of the plugin in OnRequest.
+func BenchmarkOnRequest(b *testing.B) {
+	for _, rules := range []int{9, 1000} {
+		b.Run(fmt.Sprint(rules, " rules"), func(b *testing.B) {
+			l, r := warm(b, rules, "http://example.test/some/page.html?id=1")
+			b.ReportAllocs()
+			for b.Loop() {
+				l.onRequest(r)
+			}
+		})
+	}
+}
+
+// BenchmarkBuiltIn measures Colly's built-in check of a request whose robots.txt is known.
+func BenchmarkBuiltIn(b *testing.B) {
+	for _, rules := range []int{9, 1000} {
+		b.Run(fmt.Sprint(rules, " rules"), func(b *testing.B) {
+			file, err := robotstxt.FromString(robotsOf(rules))
+			if err != nil {
+				b.Fatal(err)
+			}
+			u, _ := url.Parse("http://example.test/some/page.html?id=1")
+			b.ReportAllocs()
+			for b.Loop() {
+				file.FindGroup("ExampleBot/1.0").Test(u.EscapedPath() + "?" + u.Query().Encode())
+			}
+		})
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // This file admits requests of a transport of the plugin that is inside another transport of the
@@ -72,7 +73,7 @@ func (c *carrier) carries(req *http.Request, next http.RoundTripper) bool {
 // and the carrier takes another turn if it is written after that. If the URL is not that of the
 // carrier, the request is judged.
 func (ctl *controller) admitWithin(s *backend.Seam, req *http.Request, outer *carrier) error {
-	if outer.trace.kind == RequestRobots || outer.url().String() == req.URL.String() {
+	if outer.trace.kind == report.RequestRobots || outer.url().String() == req.URL.String() {
 		return nil
 	}
 	q := ctl.newTransportRequest(s, req)

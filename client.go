@@ -243,7 +243,7 @@ func (t *Turn) answered(resp *http.Response) (log func()) {
 func (t *Turn) End() { t.end(nil) }
 
 // Failed is End for a request that got no response, or whose body could not be read, because of
-// err. Events have err in an event of the kind EventAnswered. Failed(nil) is like End.
+// err. Events have err in an event of the kind report.EventAnswered. Failed(nil) is like End.
 //
 // If err wraps ErrNotSent, or says that no connection was made, the request was not sent. It is
 // then not counted, also not for MaxPages and AdaptiveDelay, and if it was the probe of a host that

@@ -1,8 +1,8 @@
 package collyrobots
 
 import (
+	"encoding/json"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -29,7 +29,7 @@ type debugger struct {
 // add adds the debugger of a collector and returns its listener, or nil if the collector has none.
 // The hooks of the collector deliver the events. A debugger that several collectors share gets each
 // event once.
-func (ds *debuggers) add(h *backend.Handle, r *report) *fanout.Listener[Event] {
+func (ds *debuggers) add(h *backend.Handle, r *reporter) *fanout.Listener[Event] {
 	d := h.Debugger()
 	if d == nil {
 		return nil
@@ -56,50 +56,44 @@ func (ds *debuggers) deliver() {
 	}
 }
 
-// debugEvent converts an event to Colly's type. The values have their names from JSON. A duration
-// is a text such as "1.5s", and a decision is one line.
+// debugEvent converts an event to Colly's type. The values are the members of the event in JSON. A
+// duration is a text such as "1.5s", a decision is one line, and of a change there is only the old
+// status.
 func debugEvent(e Event) *debug.Event {
-	values := make(map[string]string)
-	put := func(name, value string) {
-		if value != "" {
-			values[name] = value
-		}
+	values := membersOf(&e)
+	for _, name := range []string{"kind", "time", "collector", "request", "change"} {
+		delete(values, name)
 	}
-	number := func(name string, n int64) {
-		if n != 0 {
-			put(name, strconv.FormatInt(n, 10))
-		}
-	}
-	duration := func(name string, d time.Duration) {
+	for name, d := range map[string]time.Duration{"gap": e.Gap, "delay": e.Delay, "took": e.Took} {
 		if d != 0 {
-			put(name, d.String())
+			values[name] = d.String()
 		}
-	}
-	put("host", e.Host)
-	put("url", e.URL)
-	put("request_kind", string(e.RequestKind))
-	put("from", e.From)
-	duration("gap", e.Gap)
-	duration("delay", e.Delay)
-	put("source", string(e.Source))
-	number("line", int64(e.Line))
-	number("status", int64(e.Status))
-	number("bytes", e.Bytes)
-	duration("took", e.Took)
-	if e.Err != nil {
-		put("error", e.Err.Error())
-	}
-	number("count", int64(e.Count))
-	put("robots_status", string(e.RobotsStatus))
-	put("hash", e.Hash)
-	if !e.Until.IsZero() {
-		put("until", e.Until.Format(time.RFC3339Nano))
 	}
 	if e.Decision != nil {
-		put("decision", e.Decision.String())
+		values["decision"] = e.Decision.String()
 	}
 	if e.Change != nil {
-		put("old", string(e.Change.Old.RobotsStatus))
+		values["old"] = string(e.Change.Old.RobotsStatus)
 	}
 	return &debug.Event{Type: "robots." + string(e.Kind), RequestID: e.Request, CollectorID: e.Collector, Values: values}
+}
+
+// membersOf returns the members of the JSON object of e. A string has no quotes, and other values
+// are in JSON. If e cannot be encoded, the only member is "error".
+func membersOf(e *Event) map[string]string {
+	var members map[string]json.RawMessage
+	text, err := e.AppendJSON(nil)
+	if err != nil {
+		return map[string]string{"error": err.Error()}
+	}
+	json.Unmarshal(text, &members) // AppendJSON has written an object
+	values := make(map[string]string, len(members))
+	for name, member := range members {
+		var text string
+		if json.Unmarshal(member, &text) != nil {
+			text = string(member)
+		}
+		values[name] = text
+	}
+	return values
 }

@@ -10,9 +10,10 @@ import (
 	"github.com/collyrobots/collyrobots/internal/arrivals"
 	"github.com/collyrobots/collyrobots/internal/feed"
 	"github.com/collyrobots/collyrobots/internal/redact"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
-// A dispatcher submits the pages of a URLStore to their collectors when their turn comes. It runs
+// A dispatcher submits the pages of a urlstore.Store to their collectors when their turn comes. It runs
 // from the first page that a collector requests until no page is left, and Collector.Wait waits for
 // it.
 type dispatcher struct {
@@ -171,7 +172,7 @@ func (d *dispatcher) leaveLocked() {
 }
 
 // abandon ends the dispatcher after an error of Next. If the dispatcher was not stopped, the
-// URLStore has failed, and no more pages are passed to it, because they would never come back.
+// urlstore.Store has failed, and no more pages are passed to it, because they would never come back.
 func (d *dispatcher) abandon(err error) {
 	stopped := d.ctx.Err() != nil
 	if !stopped {
@@ -185,26 +186,26 @@ func (d *dispatcher) abandon(err error) {
 
 // submit gives a page to its collector. A page that the collector cannot take waits for the next
 // run.
-func (d *dispatcher) submit(p *Page) {
+func (d *dispatcher) submit(p *urlstore.Page) {
 	h := d.collector(p.Collector)
 	switch {
 	case d.ctx.Err() != nil:
-		d.end(p, PageReturned)
+		d.end(p, urlstore.Returned)
 	case h == nil:
 		d.report.warn("a page waits for a collector that is not attached: attach the collectors in the same order in each run", "url", redact.Text(p.URL), "count", p.Collector+1)
-		d.end(p, PagePostponed)
+		d.end(p, urlstore.Postponed)
 	case !h.c.Async, h.c.Context.Err() != nil:
-		d.end(p, PagePostponed)
+		d.end(p, urlstore.Postponed)
 	default:
 		d.request(h, p)
 	}
 }
 
 // request makes a collector request a page.
-func (d *dispatcher) request(h *hooks, p *Page) {
+func (d *dispatcher) request(h *hooks, p *urlstore.Page) {
 	r, err := h.requestOf(p)
 	if err != nil {
-		d.end(p, PageFailed)
+		d.end(p, urlstore.Failed)
 		return
 	}
 	page := d.handOut(p, r.Ctx)
@@ -225,7 +226,7 @@ func (f *frontier) collector(number int) *hooks {
 }
 
 // requestOf returns the request of a page.
-func (h *hooks) requestOf(p *Page) (*colly.Request, error) {
+func (h *hooks) requestOf(p *urlstore.Page) (*colly.Request, error) {
 	encoded := p.Request
 	if encoded == nil {
 		var err error

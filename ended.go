@@ -7,29 +7,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/internal/pace"
-)
-
-// An Ending says why a host gets no more requests. It is a stable short code. It is "" if the host
-// still has pages that wait or are in flight, or has had none.
-type Ending string
-
-// If several of these apply to a host, its Ending is the last one in this list.
-const (
-	// EndingDone means that all pages that the program has requested so far are done, or are denied
-	// for a reason other than MaxPages and StopRefused. The plugin cannot know whether the program
-	// will request more pages.
-	EndingDone Ending = "done"
-	// EndingBudget means that pages were not sent because of MaxPages.
-	EndingBudget Ending = "budget"
-	// EndingRefused means that pages were not sent because of StopRefused. Pages of the host may
-	// have been sent since then.
-	EndingRefused Ending = "refused"
-	// EndingCancelled means that the context of a page ended before the page was done. It also means
-	// that pages of a host without EndingBudget and EndingRefused were left in a URLStore.
-	EndingCancelled Ending = "cancelled"
-	// EndingClosed means that pages were not sent because of Plugin.Close. The pages that were left
-	// in a URLStore count only for a host without EndingBudget and EndingRefused.
-	EndingClosed Ending = "closed"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // Bits of pace.Host.Mark that say why pages of a host were not sent.
@@ -49,11 +27,11 @@ func (p *Plugin) closedAt() time.Time {
 }
 
 // markDenied records that a page of a host was denied for a reason.
-func markDenied(host *pace.Host, why Reason) {
+func markDenied(host *pace.Host, why report.Reason) {
 	switch why {
-	case ReasonBudget:
+	case report.ReasonBudget:
 		host.Mark(leftByBudget)
-	case ReasonRefused:
+	case report.ReasonRefused:
 		host.Mark(leftByRefusals)
 	}
 }
@@ -81,13 +59,13 @@ func (c *unsentCounts) add(err error) {
 }
 
 // statistics returns the counts for Stats.NotSent, or nil if all of them are 0.
-func (c *unsentCounts) statistics() map[Ending]int {
-	counts := make(map[Ending]int)
+func (c *unsentCounts) statistics() map[report.Ending]int {
+	counts := make(map[report.Ending]int)
 	if n := c.closed.Load(); n > 0 {
-		counts[EndingClosed] = int(n)
+		counts[report.EndingClosed] = int(n)
 	}
 	if n := c.cancelled.Load(); n > 0 {
-		counts[EndingCancelled] = int(n)
+		counts[report.EndingCancelled] = int(n)
 	}
 	if len(counts) == 0 {
 		return nil
@@ -105,27 +83,27 @@ func (q *request) isCancelled() bool {
 	return q.entry != nil || q.ctx.Err() == context.Canceled
 }
 
-// endingOf returns the Ending of a host. onDisk is the number of its pages that wait in a URLStore.
+// endingOf returns the Ending of a host. onDisk is the number of its pages that wait in a urlstore.Store.
 // paused reports whether these pages are not handed out, because the crawl has ended. A host that
 // has reached a limit ended because of the limit: its pages on disk wait for a later run.
-func endingOf(s pace.Stats, onDisk int, closed, paused bool) Ending {
+func endingOf(s pace.Stats, onDisk int, closed, paused bool) report.Ending {
 	switch {
 	case s.Busy, s.Requests+s.Pages+s.Denied == 0:
 		return ""
 	case s.Marks&leftByClose != 0:
-		return EndingClosed
+		return report.EndingClosed
 	case s.Marks&leftByCancel != 0:
-		return EndingCancelled
+		return report.EndingCancelled
 	case onDisk > 0 && !closed && !paused:
 		return ""
 	case s.Marks&leftByRefusals != 0:
-		return EndingRefused
+		return report.EndingRefused
 	case s.Marks&leftByBudget != 0:
-		return EndingBudget
+		return report.EndingBudget
 	case onDisk > 0 && closed:
-		return EndingClosed
+		return report.EndingClosed
 	case onDisk > 0:
-		return EndingCancelled
+		return report.EndingCancelled
 	}
-	return EndingDone
+	return report.EndingDone
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots/internal/feed"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // prefix begins the text of each error that a caller can get from this package. Errors that are
@@ -34,7 +35,7 @@ var (
 	ErrNotSent = errors.New("collyrobots: the request was not sent")
 
 	// ErrClosed is the error of requests and calls after Close.
-	ErrClosed = errors.New("collyrobots: the plugin is closed")
+	ErrClosed = report.ErrClosed
 
 	// ErrRedirectWait reports that a redirect of a collector was not followed because it would have
 	// waited for its host longer than two delays of the host and a minute.

@@ -22,6 +22,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -442,7 +443,7 @@ func ExampleOnEvent() {
 	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0"))
 	c.WithTransport(web.Transport())
 	robots, err := c.WithRobots(collyrobots.OnEvent(func(e collyrobots.Event) {
-		if e.Kind == collyrobots.EventDenied { // a real spider may write all events
+		if e.Kind == report.EventDenied { // a real spider may write all events
 			d := *e.Decision
 			e.Decision = &d
 			e.Collector = 0 // this value and the times differ in each run
@@ -481,7 +482,7 @@ func ExamplePlugin_Listen() {
 		return
 	}
 	stop := robots.Listen(func(e collyrobots.Event) {
-		if e.Kind == collyrobots.EventWaiting {
+		if e.Kind == report.EventWaiting {
 			fmt.Printf("%s waits because of %s, line %d: %v\n", e.URL, e.Source, e.Line, e.Delay)
 			cancel() // this example does not wait
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/usage"
 )
 
@@ -68,7 +69,7 @@ func (x *exchange) send(req *http.Request, s *backend.Seam, timeout time.Duratio
 	x.trace.report = x.limiter.report
 	x.trace.url = req.URL
 	x.trace.kind = from.kind
-	if from.kind == RequestRobots {
+	if from.kind == report.RequestRobots {
 		x.ticket.Renew()
 	}
 	if x.limiter.quota.Applies(from.payer, a.Host) {
@@ -287,15 +288,15 @@ func (x *exchange) again(takeTurn func() error) error {
 }
 
 // Answered implements backend.Trip. It backs off if the host is throttling.
-func (x *exchange) Answered(resp *http.Response) (again bool, report func()) {
+func (x *exchange) Answered(resp *http.Response) (again bool, log func()) {
 	x.locked = resp.StatusCode == http.StatusProxyAuthRequired && x.peer != "" && !isServer(x.host.Name(), x.peer)
-	report = x.recordResponse(resp, 0)
-	return x.signsAgain(resp), report
+	log = x.recordResponse(resp, 0)
+	return x.signsAgain(resp), log
 }
 
-// recordResponse records a response, which counts as a number of pages. report logs what follows
+// recordResponse records a response, which counts as a number of pages. log logs what follows
 // from it, and may be nil.
-func (x *exchange) recordResponse(resp *http.Response, pages int) (report func()) {
+func (x *exchange) recordResponse(resp *http.Response, pages int) (log func()) {
 	x.sent.Store(true) // an HTTP/2 transport may call Sent later, or not at all
 	x.replied = true
 	x.trace.answered(resp)
@@ -306,10 +307,10 @@ func (x *exchange) recordResponse(resp *http.Response, pages int) (report func()
 	if x.guard == nil || x.met {
 		return backOff
 	}
-	log := x.limiter.report
+	reporter := x.limiter.report
 	through := x.through
 	return func() {
-		log.warn("a transport reports no connections, so names that lead to private addresses are not refused: "+
+		reporter.warn("a transport reports no connections, so names that lead to private addresses are not refused: "+
 			"let it pass the context of its request on to an http.Transport, or refuse such addresses in its dialer",
 			"transport", fmt.Sprintf("%T", through))
 		if backOff != nil {
@@ -319,11 +320,11 @@ func (x *exchange) recordResponse(resp *http.Response, pages int) (report func()
 }
 
 // changePace records a response with the pace of its host, and backs off on 429 or 503. These count
-// as no page. report logs the back-off, and may be nil.
-func (x *exchange) changePace(resp *http.Response, pages int) (report func()) {
+// as no page. log logs the back-off, and may be nil.
+func (x *exchange) changePace(resp *http.Response, pages int) (log func()) {
 	if !throttled(resp) {
 		if x.host.Answered(&x.ticket, resp.StatusCode, pages) {
-			x.limiter.report.tellPace(EventRecovered, x, resp)
+			x.limiter.report.tellPace(report.EventRecovered, x, resp)
 		}
 		return nil
 	}
@@ -339,12 +340,12 @@ func (x *exchange) changePace(resp *http.Response, pages int) (report func()) {
 	if !slower {
 		return nil
 	}
-	x.limiter.report.tellPace(EventSlowed, x, resp)
+	x.limiter.report.tellPace(report.EventSlowed, x, resp)
 	return x.limiter.backOff(x.host.Stats(now), x.host, resp)
 }
 
 // backOff returns a function that logs the back-off of a host.
-func (l *limiter) backOff(s pace.Stats, host *pace.Host, resp *http.Response) (report func()) {
+func (l *limiter) backOff(s pace.Stats, host *pace.Host, resp *http.Response) (log func()) {
 	length := slog.Duration("delay", s.BackOff.Round(time.Millisecond))
 	logged := uint16(loggedBackOff)
 	if !s.NotBefore.IsZero() {

@@ -23,7 +23,7 @@ type fedPage struct {
 	from  string                        // the host that led to it
 	owner atomic.Pointer[colly.Request] // the request that has claimed it; nil if none has
 
-	// stored is set if the page is in a URLStore, and not listed by a sitemap.
+	// stored is set if the page is in a urlstore.Store, and not listed by a sitemap.
 	stored bool
 	// recorded is set if the option Frontier has recorded the page, so that it can go back.
 	recorded bool
@@ -209,7 +209,7 @@ func (p *fedPage) over() bool {
 type fedPages struct {
 	inUse  atomic.Bool // pages may be fed; if false, no Context is searched
 	byName sync.Map    // *fedPage by name
-	taken  sync.Map    // *fedPage by *colly.Request: pages of a URLStore that did not wait in it
+	taken  sync.Map    // *fedPage by *colly.Request: pages of a urlstore.Store that did not wait in it
 	late   sync.Map    // *fedPage by weak.Pointer[colly.Request]: those that have lapsed
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/internal/feed"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
@@ -13,7 +14,7 @@ import (
 // the values CtxSitemap and CtxLastMod.
 //
 // A page that robots.txt denies never becomes a request, so OnDenied is not called for it. It is
-// reported as an EventDenied, and counted in FeedStats.
+// reported as an report.EventDenied, and counted in report.FeedStats.
 //
 // Sitemaps are read inside a hook of a request that is done, OnScraped or OnError. So
 // Collector.Wait and Queue.Run return after the sitemaps are read. Callbacks of that hook that were
@@ -138,29 +139,9 @@ func (f *Feed) faults() (faults []string) {
 	return faults
 }
 
-// FeedStats has the counts of sitemaps and of the pages that they list.
-type FeedStats struct {
-	Files          int `json:"files"`           // sitemaps and indexes that were read
-	FilesFailed    int `json:"files_failed"`    // files that could not be fetched, were disallowed, or are not sitemaps
-	FilesCut       int `json:"files_cut"`       // files that ended early or exceeded a limit; the rest of them is lost
-	FilesUnchanged int `json:"files_unchanged"` // files that Resume has left out
-
-	Entries    int `json:"entries"`      // page entries that were read
-	Resumed    int `json:"resumed"`      // skipped by Resume, because an earlier run has processed them
-	Fed        int `json:"fed"`          // accepted by the collector or the Sink
-	Old        int `json:"old"`          // skipped by Since
-	Dropped    int `json:"dropped"`      // skipped by Keep
-	OutOfScope int `json:"out_of_scope"` // skipped by Scope
-	Duplicate  int `json:"duplicate"`    // listed before
-	Denied     int `json:"denied"`       // disallowed by robots.txt
-	Refused    int `json:"refused"`      // refused by the collector or the Sink: visited before, outside AllowedDomains, ...
-	GivenUp    int `json:"given_up"`     // given up with Resume, because they have failed in three runs
-	Errors     int `json:"errors"`       // entries, files and parts of files that could not be read; see the log
-}
-
 // feedStats returns the counts of f.
-func feedStats(f *feed.Feed) FeedStats {
-	return FeedStats{
+func feedStats(f *feed.Feed) report.FeedStats {
+	return report.FeedStats{
 		Files:          f.Count(feed.Files),
 		FilesFailed:    f.Count(feed.FilesFailed),
 		FilesCut:       f.Count(feed.FilesCut),

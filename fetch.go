@@ -20,6 +20,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/netguard"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // A client is a collector or an http.Client. The plugin makes requests of its own on its behalf.
@@ -57,7 +58,7 @@ func (c seamClient) forbids(u *url.URL) bool {
 
 // A lead says why the plugin makes a request of its own.
 type lead struct {
-	kind RequestKind // RequestRobots, RequestSitemap or RequestTDM
+	kind report.RequestKind // report.RequestRobots, report.RequestSitemap or report.RequestTDM
 	origin
 	client client
 }
@@ -100,7 +101,7 @@ func (f *fetcher) policyFetch(a dialect.Authority, userAgent string) policy.Fetc
 	l := f.limiter
 	requests := &robotsRequests{
 		limiter: l,
-		first:   lead{kind: RequestRobots, origin: f.from, client: f.client},
+		first:   lead{kind: report.RequestRobots, origin: f.from, client: f.client},
 		seam:    f.client.seam(),
 	}
 	fetch := policy.Fetch{UserAgent: userAgent, Do: requests.do, Proxy: requests.proxy}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // A target is what a request asks for, as far as robots.txt is concerned.
@@ -102,10 +103,10 @@ func (g *gate) check(ctx context.Context, q *request) error {
 		v.allow(rule, reason) // a page that is not sent needs no limit
 		q.set(&v)
 	}
-	if (v.reason == ReasonUnreachable || v.reason == ReasonSiteDown) && !v.policy.Refused() {
+	if (v.reason == report.ReasonUnreachable || v.reason == report.ReasonSiteDown) && !v.policy.Refused() {
 		v.host.Skip(q.now, &q.ticket) // the next page reads robots.txt again, when its turn comes
 	}
-	if q.entry != nil && v.reason != ReasonNofollow { // otherwise no collector could visit the pages, or the file was not read
+	if q.entry != nil && v.reason != report.ReasonNofollow { // otherwise no collector could visit the pages, or the file was not read
 		g.sitemaps.offer(v.policy)
 	}
 	dry, err := g.enforce(&v, q.target.url, q.numbers)
@@ -155,7 +156,7 @@ func robotsAtPrivateAddress(pol *policy.Policy, guard *PrivateNetworkError) erro
 // robots.txt has expired by then, enter reads it again, which takes the turn. q stays at the front,
 // and waits for the next turn.
 //
-// If enter sends an EventWaiting, it calls told before the wait. told may be nil.
+// If enter sends an report.EventWaiting, it calls told before the wait. told may be nil.
 func (g *gate) enter(ctx context.Context, q *request, told func()) error {
 	if q.host.MayEnter(&q.ticket) {
 		return nil

@@ -130,7 +130,7 @@ func (h *hooks) arrive(r *colly.Request) (fed *fedPage, goOn bool) {
 }
 
 // settle admits or refuses a page. goOn is false if the page is not sent now and needs no record for
-// its next hook: it was given back to the URLStore, it is fresh, or a loop of retries was ended.
+// its next hook: it was given back to the urlstore.Store, it is fresh, or a loop of retries was ended.
 func (h *hooks) settle(q *request, r *colly.Request) (goOn bool) {
 	h.denials.Retried(r)
 	row := h.refused.Retried(r)
@@ -443,7 +443,7 @@ func (h *hooks) finish(r *colly.Request, status int, err error) {
 	}
 }
 
-// end reports the result of a page that a sitemap lists, or that is in a URLStore. It does nothing
+// end reports the result of a page that a sitemap lists, or that is in a urlstore.Store. It does nothing
 // if page is nil.
 func (h *hooks) end(page *fedPage, status int, err error) {
 	switch {

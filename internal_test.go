@@ -15,6 +15,7 @@ import (
 	"github.com/temoto/robotstxt"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/usage"
 )
@@ -168,14 +169,14 @@ func TestRecentIsBounded(t *testing.T) {
 	var last *url.URL
 	for range 3 * maxRecent {
 		last = &url.URL{Host: "a.test"}
-		s.add(last, verdict{reason: ReasonRule}, usage.Preferences{})
-		s.add(last, verdict{reason: ReasonNoRule}, usage.Preferences{})
+		s.add(last, verdict{reason: report.ReasonRule}, usage.Preferences{})
+		s.add(last, verdict{reason: report.ReasonNoRule}, usage.Preferences{})
 	}
 	if len(s.recent) != maxRecent || len(s.order) != maxRecent {
 		t.Errorf("%d verdicts, %d in order", len(s.recent), len(s.order))
 	}
 	v, known := s.find(last)
-	if !known || v.reason != ReasonNoRule {
+	if !known || v.reason != report.ReasonNoRule {
 		t.Errorf("the last verdict is %v, known %v", v.reason, known)
 	}
 	if n := s.statistics().Search.Unknown; n != 6*maxRecent {
@@ -206,7 +207,7 @@ func TestAskedHostsAreBounded(t *testing.T) {
 
 // TestReasonsAreCounted checks that each Reason is counted, also one that newDecisions does not name.
 func TestReasonsAreCounted(t *testing.T) {
-	for _, r := range []Reason{ReasonRule, ReasonBudget, "forgotten"} {
+	for _, r := range []report.Reason{report.ReasonRule, report.ReasonBudget, "forgotten"} {
 		d := newDecisions()
 		d.add(r)
 		counts := d.counts()

@@ -12,6 +12,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/stop"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/usage"
 )
 
@@ -23,7 +24,7 @@ type judge struct {
 	shard    shard
 	limiter  *limiter
 	policies *policies
-	report   *report
+	report   *reporter
 	decided  *decisions
 	tdm      tdmFiles
 	uses     uses
@@ -32,12 +33,12 @@ type judge struct {
 }
 
 // newJudge returns the judge of a new plugin, with its limiter and its policies.
-func newJudge(config *config, report *report) *judge {
-	limiter := newLimiter(&config.settings, config.client, config.privateNetworks, report)
-	limiter.signatures = newSignatures(config, report)
-	policies := newPolicies(&config.settings, config.shadows, config.store, limiter, report)
+func newJudge(config *config, r *reporter) *judge {
+	limiter := newLimiter(&config.settings, config.client, config.privateNetworks, r)
+	limiter.signatures = newSignatures(config, r)
+	policies := newPolicies(&config.settings, config.shadows, config.store, limiter, r)
 	if config.pacer != nil {
-		limiter.share(&sharedPace{pacer: config.pacer, report: report})
+		limiter.share(&sharedPace{pacer: config.pacer, report: r})
 	}
 	return &judge{
 		settings: &config.settings,
@@ -45,7 +46,7 @@ func newJudge(config *config, report *report) *judge {
 		shard:    config.shard,
 		limiter:  limiter,
 		policies: policies,
-		report:   report,
+		report:   r,
 		decided:  newDecisions(),
 		sent:     budget.New(),
 	}
@@ -59,11 +60,11 @@ type verdict struct {
 	reader     *reader     // of policy; nil if robots.txt is ignored
 	source     pace.Source // of the crawl delay of policy; zero if there is none
 	rule       dialect.Decision
-	reason     Reason
+	reason     report.Reason
 	tdm        *usage.TDMFile // nil if the site has none, or if it is not used
 	waited     bool           // the decision has waited for the TDMRep file
 	linkedFrom string         // Decision.LinkedFrom
-	stopped    *stop.Status   // nil unless reason is ReasonRefused
+	stopped    *stop.Status   // nil unless reason is report.ReasonRefused
 }
 
 // decide finds the policy that applies to t at now, and applies it. If t has a Host header, the
@@ -89,7 +90,7 @@ func (j *judge) decide(ctx context.Context, now time.Time, t target, f fetcher) 
 	}
 	v.source = j.limiter.setCrawlDelay(now, v.host, v.settings, v.reader.name, v.policy)
 	if v.settings.skips(v.policy.CrawlDelay()) {
-		v.reason = ReasonDelay
+		v.reason = report.ReasonDelay
 	} else {
 		v.reason, v.rule = apply(v.policy, t.url)
 	}
@@ -106,7 +107,7 @@ func (v *verdict) denyLink(from string) {
 	if !v.rule.Allowed || from == "" {
 		return
 	}
-	v.deny(ReasonNofollow)
+	v.deny(report.ReasonNofollow)
 	v.linkedFrom = from
 }
 
@@ -117,7 +118,7 @@ func nofollowVerdict(host *pace.Host, s *hostSettings, a dialect.Authority, from
 		host:       host,
 		settings:   s,
 		policy:     &policy.Policy{Authority: a, RobotsStatus: policy.NoRobots},
-		reason:     ReasonNofollow,
+		reason:     report.ReasonNofollow,
 		linkedFrom: from,
 	}
 }
@@ -176,7 +177,7 @@ func (j *judge) begin(v *verdict, now time.Time, t target, f fetcher) (dialect.A
 	v.settings = j.settings.of(site)
 	if v.settings.ignoreRobots {
 		v.policy = &policy.Policy{Authority: a, RobotsStatus: policy.NoRobots}
-		v.reason = ReasonIgnored
+		v.reason = report.ReasonIgnored
 		v.rule = dialect.Decision{Allowed: true}
 		return a, nil
 	}
@@ -202,20 +203,20 @@ func (v *verdict) obeyedBy(t *pace.Ticket) {
 }
 
 // apply applies the rules of a policy to a URL of its authority.
-func apply(pol *policy.Policy, u *url.URL) (Reason, dialect.Decision) {
+func apply(pol *policy.Policy, u *url.URL) (report.Reason, dialect.Decision) {
 	switch pol.RobotsStatus {
 	case policy.NoRobots:
-		return ReasonNoRobots, dialect.Decision{Allowed: true}
+		return report.ReasonNoRobots, dialect.Decision{Allowed: true}
 	case policy.Unreachable:
-		return ReasonUnreachable, dialect.Decision{}
+		return report.ReasonUnreachable, dialect.Decision{}
 	case policy.SiteDown:
-		return ReasonSiteDown, dialect.Decision{}
+		return report.ReasonSiteDown, dialect.Decision{}
 	}
 	d := pol.Group().DecideURL(u)
 	if d.Allowed && d.Rule.Line == 0 {
-		return ReasonNoRule, d
+		return report.ReasonNoRule, d
 	}
-	return ReasonRule, d // temoto cannot name the rule that denies
+	return report.ReasonRule, d // temoto cannot name the rule that denies
 }
 
 // enforce returns no errors if v allows u. Otherwise err is a *DisallowedError that says why not.
@@ -279,10 +280,10 @@ func (v *verdict) decision(u *url.URL) Decision {
 		d.Expires = time.Time{}
 	}
 	switch v.reason {
-	case ReasonRefused:
+	case report.ReasonRefused:
 		d.Refusals = v.stopped.InRow
 		d.NextTry = v.stopped.Until
-	case ReasonBudget:
+	case report.ReasonBudget:
 		d.MaxPages = v.settings.maxPages
 	}
 	return d

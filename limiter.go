@@ -12,6 +12,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/netguard"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 // A limiter keeps the pace of all hosts. http and https of a host are one host. Another port is
@@ -19,10 +20,10 @@ import (
 type limiter struct {
 	hosts  *pace.Hosts
 	client *http.Client // for the plugin's own exchanges; if nil, they use the collector's client
-	report *report
+	report *reporter
 	shared bool // other processes share the pace: SharedPace
 
-	stores atomic.Pointer[[]URLStore] // get the pace of each host; nil if there are none
+	stores atomic.Pointer[[]urlstore.Store] // get the pace of each host; nil if there are none
 
 	signatures *signatures // nil if no request is signed
 
@@ -32,7 +33,7 @@ type limiter struct {
 	quota    *netguard.Quota // of requests to other sites
 }
 
-func newLimiter(s *settings, client *http.Client, allowPrivate bool, r *report) *limiter {
+func newLimiter(s *settings, client *http.Client, allowPrivate bool, r *reporter) *limiter {
 	hosts := pace.New(func(host string) *pace.Rules { return &s.of(host).pace })
 	l := &limiter{hosts: hosts, client: client, report: r, groupings: newGroupings(s)}
 	l.networks = netguard.New(func(name string) netguard.Host { return hosts.At(time.Now(), name) }, allowPrivate)

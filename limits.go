@@ -6,6 +6,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/stop"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // This file denies pages that robots.txt allows: those of hosts that refuse requests (StopRefused),
@@ -27,17 +28,17 @@ func (q *request) exemptions(v *verdict) exempt {
 
 // limitOf returns the reason why a limit of the host of v denies a URL at now, or "". If the host is
 // stopped, stopped says since when.
-func (j *judge) limitOf(now time.Time, v *verdict, x exempt) (reason Reason, stopped *stop.Status) {
+func (j *judge) limitOf(now time.Time, v *verdict, x exempt) (reason report.Reason, stopped *stop.Status) {
 	name := v.host.Name()
 	if !x.refusals && !j.stops.None() {
 		status, denied := j.stops.Denied(now, name)
 		if denied {
-			return ReasonRefused, &status
+			return report.ReasonRefused, &status
 		}
 	}
 	limit := v.settings.maxPages
 	if !x.budget && limit > 0 && j.sent.Used(name) >= limit {
-		return ReasonBudget, nil
+		return report.ReasonBudget, nil
 	}
 	return "", nil
 }
@@ -55,13 +56,13 @@ func (j *judge) restrict(now time.Time, v *verdict, x exempt) {
 }
 
 // deny makes v a denial that no rule of robots.txt causes.
-func (v *verdict) deny(reason Reason) {
+func (v *verdict) deny(reason report.Reason) {
 	v.reason = reason
 	v.rule = dialect.Decision{}
 }
 
 // allow undoes deny. rule and reason are those before it.
-func (v *verdict) allow(rule dialect.Decision, reason Reason) {
+func (v *verdict) allow(rule dialect.Decision, reason report.Reason) {
 	v.rule = rule
 	v.reason = reason
 	v.stopped = nil
@@ -96,7 +97,7 @@ func (g *gate) claim(q *request) error {
 }
 
 // tryClaim counts q for claim. It returns the reason why q must not be sent, or "".
-func (g *gate) tryClaim(q *request) Reason {
+func (g *gate) tryClaim(q *request) report.Reason {
 	v := &q.verdict
 	name := v.host.Name()
 	reason, stopped := g.limitOf(q.now, v, q.exemptions(v))
@@ -106,7 +107,7 @@ func (g *gate) tryClaim(q *request) Reason {
 	}
 	if limit := v.settings.maxPages; limit > 0 && !q.isCounted(v) {
 		if !g.sent.Take(name, limit) {
-			return ReasonBudget
+			return report.ReasonBudget
 		}
 		q.charged = name
 	}
@@ -118,7 +119,7 @@ func (g *gate) tryClaim(q *request) Reason {
 		status := g.stops.Status(name)
 		v.stopped = &status
 		q.unclaim()
-		return ReasonRefused
+		return report.ReasonRefused
 	}
 	if probe {
 		q.probe = name

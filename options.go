@@ -16,6 +16,8 @@ import (
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/store"
+	"github.com/collyrobots/collyrobots/store/pacer"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 	"github.com/collyrobots/collyrobots/webbotauth"
 )
 
@@ -48,9 +50,9 @@ type config struct {
 
 	privateNetworks bool // whether AllowPrivateNetworks was given
 
-	pacer    Pacer
+	pacer    pacer.Pacer
 	shard    shard
-	frontier URLStore // nil without Frontier
+	frontier urlstore.Store // nil without Frontier
 
 	onUnchanged func(*colly.Request) // nil without OnUnchanged
 
@@ -333,7 +335,7 @@ func MaxDelay(d time.Duration) Option {
 }
 
 // SkipAbove skips hosts that ask for a longer crawl delay than d, and a warning is logged. Their
-// pages are denied with ReasonDelay. Crawl delays up to d are kept, or capped by MaxDelay.
+// pages are denied with report.ReasonDelay. Crawl delays up to d are kept, or capped by MaxDelay.
 //
 // A skipped host still gets requests for its robots.txt, at least d apart, so that it is crawled
 // once it asks for less. If only some of the robots.txt files that apply to a host ask for more
@@ -365,7 +367,7 @@ func SkipAbove(d time.Duration) Option {
 //     MinDelay is in force, one request is in flight, as without AdaptiveDelay. Under Frontier and
 //     SharedPace it is also one.
 //
-// HostStats.ResponseTime is the smoothed time. AutoThrottle of Scrapy is similar: its target
+// report.HostStats.ResponseTime is the smoothed time. AutoThrottle of Scrapy is similar: its target
 // concurrency is 1/factor. See https://docs.scrapy.org/en/latest/topics/autothrottle.html.
 func AdaptiveDelay(factor float64) Option {
 	valid := factor > 0 && !math.IsInf(factor, 1)
@@ -396,7 +398,7 @@ func RetryThrottled(n int) Option {
 }
 
 // StopRefused stops a host after it has refused n requests in a row. Its pages are then denied with
-// ReasonRefused, including pages that already wait for the host. After an hour, one page may be
+// report.ReasonRefused, including pages that already wait for the host. After an hour, one page may be
 // sent as a probe. If the host refuses the probe, the time until the next probe doubles, up to a
 // day. If the probe succeeds, the stop ends. If the probe gets another status, such as 500, or no
 // response, the time until the next probe stays the same. Decision.NextTry is the time of the next
@@ -415,15 +417,15 @@ func RetryThrottled(n int) Option {
 // X-Squid-Error, or Proxy-Status with an error, RFC 9209), or a reset connection to a proxy. A 403
 // of a proxy without such a header counts as one of the host.
 //
-// Without StopRefused, or if n is zero, no host is stopped. HostStats.Refusals always counts the
-// refusals, and ten in a row cause a warning and an EventRefused. Each process counts for itself:
+// Without StopRefused, or if n is zero, no host is stopped. report.HostStats.Refusals always counts the
+// refusals, and ten in a row cause a warning and an report.EventRefused. Each process counts for itself:
 // the count is not part of SharedPace or a Store.
 func StopRefused(n int) Option {
 	return hostOption("StopRefused", func(s *hostSettings) { s.stopRefused = n },
 		faultIf(n < 0, "StopRefused", "%d is negative", n))
 }
 
-// MaxPages sends at most n pages of a host. Further pages are denied with ReasonBudget. New pages
+// MaxPages sends at most n pages of a host. Further pages are denied with report.ReasonBudget. New pages
 // are denied at once. Pages that already wait for the host are denied when the next request of the
 // host ends, without waiting for its delay. If n is zero, there is no limit.
 //
@@ -588,7 +590,7 @@ func HTTPClient(client *http.Client) Option {
 // If the Pacer fails, nothing is sent: requests fail with a *PaceError until the Pacer works again.
 // If the processes also share a Store, one of them fetches robots.txt and the others find it there.
 // In a dry run the Pacer is not used.
-func SharedPace(p Pacer) Option {
+func SharedPace(p pacer.Pacer) Option {
 	return option("SharedPace", func(c *config) { c.pacer = p }, faultIf(p == nil, "SharedPace", "the Pacer is nil"))
 }
 

@@ -42,7 +42,7 @@ func accessFault(option string, a Access) error {
 // body allows everything. A nil body is an error, because it is most likely a file that could not
 // be read. Lines that the dialect ignores are logged.
 //
-// Decision.Option is "RobotsTxt" for such hosts, and an Event of kind EventRobots reports the first
+// Decision.Option is "RobotsTxt" for such hosts, and an Event of kind report.EventRobots reports the first
 // use of body for each site. If both RobotsTxt and IgnoreRobotsWithPermission are given, the later
 // one applies.
 func RobotsTxt(body []byte) Option {

@@ -18,14 +18,15 @@ import (
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/internal/track"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
-// A frontier connects the collectors of a plugin with its URLStore. This file records the pages and
+// A frontier connects the collectors of a plugin with its urlstore.Store. This file records the pages and
 // their results, and dispatch.go submits the pages that have waited. The methods that are called
 // without the option Frontier do nothing if the frontier is nil.
 type frontier struct {
 	*core
-	store    URLStore
+	store    urlstore.Store
 	visits   *arrivals.Visits
 	arriving sync.Map       // *arrival by *colly.Request
 	answered track.Answered // with AllowURLRevisit: the requests whose pages are done
@@ -44,7 +45,7 @@ type frontier struct {
 }
 
 // newFrontier returns the frontier of a plugin.
-func newFrontier(store URLStore, c *core) *frontier {
+func newFrontier(store urlstore.Store, c *core) *frontier {
 	c.fed.inUse.Store(true)
 	f := &frontier{core: c, store: store, out: make(map[storedKey]*attempts)}
 	f.visits = arrivals.New(f.begin)
@@ -57,14 +58,14 @@ type storedKey struct {
 	url       string
 }
 
-func keyOf(p *Page) storedKey { return storedKey{collector: p.Collector, url: p.URL} }
+func keyOf(p *urlstore.Page) storedKey { return storedKey{collector: p.Collector, url: p.URL} }
 
 // An arrival is a request that has reached the first OnRequest callback and not yet that of the
 // plugin.
 type arrival struct {
 	visit     *arrivals.Visit // nil if Colly has not looked whether the URL was visited
-	submitted *fedPage        // its page, if that comes from the URLStore; otherwise nil
-	page      *Page           // to be recorded; nil if the request is not recorded
+	submitted *fedPage        // its page, if that comes from the urlstore.Store; otherwise nil
+	page      *urlstore.Page  // to be recorded; nil if the request is not recorded
 
 	unrecorded bool // the page could not be recorded, so the visit arrives when the page has ended
 }
@@ -193,15 +194,15 @@ func (h *hooks) isRecordable(r *colly.Request) bool {
 		return false
 	}
 	if !h.c.Async {
-		h.report.warn("the pages of a collector without Async are not recorded in the URLStore of Frontier", "url", r.URL.Redacted())
+		h.report.warn("the pages of a collector without Async are not recorded in the urlstore.Store of Frontier", "url", r.URL.Redacted())
 		return false
 	}
 	return true
 }
 
 // newPageOf returns the page of a request. fed is nil if no sitemap lists it.
-func (h *hooks) newPageOf(r *colly.Request, fed *fedPage) *Page {
-	p := &Page{
+func (h *hooks) newPageOf(r *colly.Request, fed *fedPage) *urlstore.Page {
+	p := &urlstore.Page{
 		URL:       r.URL.String(),
 		Host:      hostOf(r.URL),
 		Collector: h.number,
@@ -227,7 +228,7 @@ func (h *hooks) marshal(r *colly.Request) []byte {
 		case survivesJSON(value):
 			kept.Put(key, value)
 		default:
-			h.report.warn("the URLStore of Frontier cannot keep a value in the Context of a request: use strings, or set it in OnRequest", "key", key)
+			h.report.warn("the urlstore.Store of Frontier cannot keep a value in the Context of a request: use strings, or set it in OnRequest", "key", key)
 		}
 		return nil
 	})
@@ -261,7 +262,7 @@ func survivesJSON(value any) bool {
 	return false
 }
 
-// record passes a request to the URLStore, unless it comes from there. fed is the page of a
+// record passes a request to the urlstore.Store, unless it comes from there. fed is the page of a
 // sitemap, or nil. goOn is false if the request was aborted. Otherwise record returns the page that
 // the hooks report the result of, which may be nil.
 func (h *hooks) record(r *colly.Request, fed *fedPage) (page *fedPage, goOn bool) {
@@ -311,10 +312,10 @@ func (h *hooks) record(r *colly.Request, fed *fedPage) (page *fedPage, goOn bool
 	return page, result == goesOn
 }
 
-// errReturned is returned by hooks.admit for a page that goes back to the URLStore.
-var errReturned = errors.New("collyrobots: the page waits in the URLStore")
+// errReturned is returned by hooks.admit for a page that goes back to the urlstore.Store.
+var errReturned = errors.New("collyrobots: the page waits in the urlstore.Store")
 
-// A page whose host may not start for longer than farAway goes back to the URLStore if crowd pages
+// A page whose host may not start for longer than farAway goes back to the urlstore.Store if crowd pages
 // or more are under way. This is the case for the first page of a host, whose robots.txt was just
 // read.
 const (
@@ -322,7 +323,7 @@ const (
 	crowd   = 128
 )
 
-// mustReturn reports whether q goes back to the URLStore instead of waiting for its host here.
+// mustReturn reports whether q goes back to the urlstore.Store instead of waiting for its host here.
 func (f *frontier) mustReturn(q *request) bool {
 	if f == nil || q.fed == nil || !q.fed.recorded || !q.host.BusyFor(q.now, farAway) {
 		return false
@@ -348,7 +349,7 @@ func (f *frontier) mustReturnUnchecked(ctx context.Context, q *request) bool {
 	return f.mustReturn(q)
 }
 
-// giveBack aborts a page that goes back to the URLStore.
+// giveBack aborts a page that goes back to the urlstore.Store.
 func (h *hooks) giveBack(q *request, r *colly.Request) {
 	page := q.fed
 	h.limiter.tellReturn(q.host)
@@ -380,7 +381,7 @@ func (f *frontier) goOnUnrecorded(h *hooks, a *arrival, fed *fedPage) *fedPage {
 }
 
 // recordLate tries once more to record a page, which has failed, so that it is tried again.
-func (f *frontier) recordLate(h *hooks, p *Page) {
+func (f *frontier) recordLate(h *hooks, p *urlstore.Page) {
 	if f.isBroken() {
 		return
 	}
@@ -402,9 +403,9 @@ func (f *frontier) release(attempt *fedPage, result feed.Result) {
 }
 
 // errBroken is the reason why a page is not recorded after Next has failed.
-var errBroken = errors.New("collyrobots: the URLStore has failed before")
+var errBroken = errors.New("collyrobots: the urlstore.Store has failed before")
 
-// An offered says what becomes of a page that was passed to the URLStore.
+// An offered says what becomes of a page that was passed to the urlstore.Store.
 type offered int
 
 const (
@@ -413,7 +414,7 @@ const (
 	goesOn                  // it is recorded, and its turn has come
 )
 
-// offer passes the page of a, which is that of r, to the URLStore.
+// offer passes the page of a, which is that of r, to the urlstore.Store.
 func (f *frontier) offer(h *hooks, a *arrival, r *colly.Request) (offered, error) {
 	if f.isBroken() {
 		return isKnown, errBroken
@@ -443,7 +444,7 @@ func (f *frontier) isRetry(h *hooks, a *arrival, r *colly.Request) bool {
 }
 
 // isUnderWay reports whether r repeats a request of a page that has not ended.
-func (f *frontier) isUnderWay(p *Page, r *colly.Request) bool {
+func (f *frontier) isUnderWay(p *urlstore.Page, r *colly.Request) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all := f.out[keyOf(p)]
@@ -456,14 +457,14 @@ func (f *frontier) isUnderWay(p *Page, r *colly.Request) bool {
 // the page is that of the newest one, which may end before the others: a callback may call
 // Request.Retry and return later.
 type attempts struct {
-	underWay []*fedPage // the newest is the last one
-	newest   *fedPage   // may have ended
-	result   PageResult // of newest, if that has ended
+	underWay []*fedPage      // the newest is the last one
+	newest   *fedPage        // may have ended
+	result   urlstore.Result // of newest, if that has ended
 }
 
-// handOut returns an attempt to fetch a page that the URLStore has handed out. ctx is the Context of
+// handOut returns an attempt to fetch a page that the urlstore.Store has handed out. ctx is the Context of
 // its request, or nil if it is not known.
-func (f *frontier) handOut(p *Page, ctx *colly.Context) *fedPage {
+func (f *frontier) handOut(p *urlstore.Page, ctx *colly.Context) *fedPage {
 	attempt := newFedPage(p.From, nil)
 	attempt.stored = true
 	attempt.settles = true
@@ -484,8 +485,8 @@ func (f *frontier) handOut(p *Page, ctx *colly.Context) *fedPage {
 }
 
 // settled removes an attempt to fetch a page, which has ended with a result. It returns what to
-// report to the URLStore, and the attempt that decides, or nil if another one has not ended.
-func (f *frontier) settled(p *Page, attempt *fedPage, result PageResult) (PageResult, *fedPage) {
+// report to the urlstore.Store, and the attempt that decides, or nil if another one has not ended.
+func (f *frontier) settled(p *urlstore.Page, attempt *fedPage, result urlstore.Result) (urlstore.Result, *fedPage) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all := f.out[keyOf(p)]
@@ -503,44 +504,44 @@ func (f *frontier) settled(p *Page, attempt *fedPage, result PageResult) (PageRe
 	return all.result, all.newest
 }
 
-// ended reports the result of an attempt to the URLStore. If its callbacks may have visited pages,
+// ended reports the result of an attempt to the urlstore.Store. If its callbacks may have visited pages,
 // these must be recorded first.
-func (f *frontier) ended(p *Page, attempt *fedPage, result feed.Result) {
+func (f *frontier) ended(p *urlstore.Page, attempt *fedPage, result feed.Result) {
 	f.release(attempt, result)
 	end, deciding := f.settled(p, attempt, pageResultOf(result))
-	if end == PageReturned || end == PagePostponed {
+	if end == urlstore.Returned || end == urlstore.Postponed {
 		f.end(p, end)
 		return
 	}
 	f.visits.After(func(complete bool) {
 		if !complete {
-			end = PageReturned
+			end = urlstore.Returned
 		}
 		f.end(p, end)
-		if end == PageDone && deciding != nil && deciding.keep != nil {
+		if end == urlstore.Done && deciding != nil && deciding.keep != nil {
 			deciding.keep()
 		}
 	})
 }
 
-// end passes a result to the URLStore.
-func (f *frontier) end(p *Page, result PageResult) {
+// end passes a result to the urlstore.Store.
+func (f *frontier) end(p *urlstore.Page, result urlstore.Result) {
 	err := f.store.End(p, result)
 	if err != nil {
 		f.fail(p, err)
 	}
 }
 
-// fail reports an error of the URLStore about a page, or nil, and logs the first one.
-func (f *frontier) fail(p *Page, err error) {
+// fail reports an error of the urlstore.Store about a page, or nil, and logs the first one.
+func (f *frontier) fail(p *urlstore.Page, err error) {
 	f.report.tellUnrecorded(p, err)
 	if f.failure.CompareAndSwap(nil, &err) {
-		f.report.log.Error("the URLStore of Frontier has failed, pages go on without it", "error", err)
+		f.report.log.Error("the urlstore.Store of Frontier has failed, pages go on without it", "error", err)
 	}
 }
 
-// statistics returns the counts of the URLStore. It adds what the URLStore may not know.
-func (f *frontier) statistics() *FrontierStats {
+// statistics returns the counts of the urlstore.Store. It adds what the urlstore.Store may not know.
+func (f *frontier) statistics() *urlstore.Stats {
 	if f == nil {
 		return nil
 	}
@@ -576,11 +577,11 @@ func (f *frontier) drop(req *http.Request) {
 	}
 }
 
-// addStore makes the limiter report the pace of each host to a URLStore.
-func (l *limiter) addStore(store URLStore) {
+// addStore makes the limiter report the pace of each host to a urlstore.Store.
+func (l *limiter) addStore(store urlstore.Store) {
 	for {
 		known := l.stores.Load()
-		all := []URLStore{store}
+		all := []urlstore.Store{store}
 		if known != nil {
 			if slices.Contains(*known, store) {
 				return
@@ -603,7 +604,7 @@ func (l *limiter) tellNextStart(host *pace.Host) {
 }
 
 // tellReturn reports the pace of a host to the URLStores when a page of the host goes back to a
-// URLStore.
+// urlstore.Store.
 func (l *limiter) tellReturn(host *pace.Host) {
 	stores := l.stores.Load()
 	if stores == nil {
@@ -613,7 +614,7 @@ func (l *limiter) tellReturn(host *pace.Host) {
 }
 
 // tellPace reports the pace of a host to the URLStores in stores. when returns that pace.
-func (l *limiter) tellPace(host *pace.Host, stores *[]URLStore, when func(now time.Time) (next time.Time, alone bool)) {
+func (l *limiter) tellPace(host *pace.Host, stores *[]urlstore.Store, when func(now time.Time) (next time.Time, alone bool)) {
 	next, alone := when(time.Now())
 	for _, store := range *stores {
 		store.Pace(host.Name(), next, alone)
@@ -647,24 +648,24 @@ func (l *limiter) onDisk(host *pace.Host) (n int) {
 	return n
 }
 
-// pageResultOf returns the PageResult of an attempt. If the character set of a page was not
+// pageResultOf returns the urlstore.Result of an attempt. If the character set of a page was not
 // detected, Colly has dropped it, so it is done. If the request was never sent, Colly may have
 // dropped it, or it may still wait for a LimitRule.
-func pageResultOf(r feed.Result) PageResult {
+func pageResultOf(r feed.Result) urlstore.Result {
 	switch r {
 	case feed.Done, feed.Silent:
-		return PageDone
+		return urlstore.Done
 	case feed.Skipped:
-		return PageDenied
+		return urlstore.Denied
 	case feed.Unfinished:
-		return PageReturned
+		return urlstore.Returned
 	case feed.Unsent:
-		return PagePostponed
+		return urlstore.Postponed
 	}
-	return PageFailed
+	return urlstore.Failed
 }
 
-// attemptOf returns the result of a page in a URLStore that has ended with this status, or 0 if
+// attemptOf returns the result of a page in a urlstore.Store that has ended with this status, or 0 if
 // there was no response, and this error.
 func attemptOf(ctx context.Context, status int, err error) feed.Result {
 	visited := (*colly.AlreadyVisitedError)(nil)

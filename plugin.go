@@ -40,8 +40,8 @@ func New(opts ...Option) (*Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	report := newReport(config)
-	j := newJudge(config, report)
+	r := newReporter(config)
+	j := newJudge(config, r)
 	c := &core{
 		gate:      gate{judge: j},
 		started:   time.Now(),
@@ -55,7 +55,7 @@ func New(opts ...Option) (*Plugin, error) {
 		c.fed.inUse.Store(true)
 	}
 	if config.revalidates() {
-		c.revalidation = newRevalidation(config, report)
+		c.revalidation = newRevalidation(config, r)
 	}
 	if config.frontier != nil {
 		c.frontier = newFrontier(config.frontier, c)
@@ -171,7 +171,7 @@ func (p *Plugin) own(ctx context.Context) (_ context.Context, userAgent string, 
 // events of one host arrive in chronological order, within 50 ms if f is fast enough. Calls of f do
 // not overlap.
 //
-// f may be slow: up to 4,096 events wait for it. Further events are dropped, and an EventMissed
+// f may be slow: up to 4,096 events wait for it. Further events are dropped, and an report.EventMissed
 // reports their number. f may call any method of the plugin, but see Close. If f panics, it misses
 // that event, and the first panic is logged.
 //

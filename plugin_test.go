@@ -8,6 +8,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -31,9 +32,9 @@ func TestDisallowedPageIsNotRequested(t *testing.T) {
 			c.Wait()
 			kit.WantSortedURIs(t, web, "a.test", "/ /away /private/open /redirect /robots.txt")
 			kit.WantSortedURIs(t, web, "b.test", "/ /robots.txt")
-			kit.WantDenied(t, c, "http://a.test/private/1", collyrobots.ReasonRule, 2)
-			kit.WantDenied(t, c, "http://a.test/redirect", collyrobots.ReasonRule, 2) // Colly knows the request by its first URL
-			kit.WantDenied(t, c, "http://a.test/away", collyrobots.ReasonRule, 2)
+			kit.WantDenied(t, c, "http://a.test/private/1", report.ReasonRule, 2)
+			kit.WantDenied(t, c, "http://a.test/redirect", report.ReasonRule, 2) // Colly knows the request by its first URL
+			kit.WantDenied(t, c, "http://a.test/away", report.ReasonRule, 2)
 			if len(c.Denied) != 3 {
 				t.Errorf("OnDenied got %v, want 3 denials", c.Denied)
 			}

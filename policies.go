@@ -14,6 +14,7 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/netguard"
 	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/store"
 )
 
@@ -25,7 +26,7 @@ import (
 // All readers share one memory for their policies. From the second one on, they also share the
 // files that they fetch, so a site gets one request for the names that follow.
 type policies struct {
-	report       *report
+	report       *reporter
 	limiter      *limiter
 	settings     *settings
 	store        store.Store // of the user; nil if there is none
@@ -72,7 +73,7 @@ const defaultUserAgent = "collyrobots (+https://github.com/collyrobots/collyrobo
 const goUserAgent = "Go-http-client/1.1"
 
 // newPolicies returns the policies of a plugin. kept is the user's store, or nil.
-func newPolicies(s *settings, shadows []dialect.Dialect, kept store.Store, l *limiter, r *report) *policies {
+func newPolicies(s *settings, shadows []dialect.Dialect, kept store.Store, l *limiter, r *reporter) *policies {
 	p := &policies{
 		report:   r,
 		limiter:  l,
@@ -345,7 +346,7 @@ func (p *policies) logIfNoDelay(s *hostSettings, pol *policy.Policy) {
 // already in force, and the rules are in force when updated returns. Each request that waits is
 // checked again before it starts.
 func (p *policies) updated(s *hostSettings, u policy.Update) {
-	var change *RobotsChange
+	var change *report.RobotsChange
 	if u.Changed() {
 		change = changeOf(u.Old, u.Policy)
 		p.report.log.Info("robots.txt has changed", "robots", change.RobotsURL,
@@ -355,18 +356,11 @@ func (p *policies) updated(s *hostSettings, u policy.Update) {
 	p.report.tellRobots(u, change, s.override(u.Policy))
 }
 
-// PolicyStats describes the robots.txt files with the same RobotsStatus. A file counts several
-// times if it is read for several names.
-type PolicyStats struct {
-	Count  int       `json:"count"`
-	Oldest time.Time `json:"oldest,omitzero"` // the earliest time at which one was read, or a fetch failed
-}
-
 // statistics counts the policies in all caches by their status.
-func (p *policies) statistics() map[RobotsStatus]PolicyStats {
-	stats := make(map[RobotsStatus]PolicyStats)
+func (p *policies) statistics() map[report.RobotsStatus]report.PolicyStats {
+	stats := make(map[report.RobotsStatus]report.PolicyStats)
 	for pol := range p.memory.All {
-		status := RobotsStatus(pol.RobotsStatus.String())
+		status := report.RobotsStatus(pol.RobotsStatus.String())
 		at := pol.Fetched()
 		s := stats[status]
 		s.Count++

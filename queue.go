@@ -12,6 +12,7 @@ import (
 	"github.com/gocolly/colly/v2/queue"
 
 	"github.com/collyrobots/collyrobots/internal/feed"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // A SitemapQueue is a queue.Storage for colly/queue that adds the pages of sitemaps to an inner
@@ -132,7 +133,7 @@ func (q *SitemapQueue) QueueSize() (int, error) {
 
 // Stats returns the counts of the sitemaps of this queue so far. Plugin.Stats does not include
 // them.
-func (q *SitemapQueue) Stats() FeedStats { return q.sitemaps.statistics() }
+func (q *SitemapQueue) Stats() report.FeedStats { return q.sitemaps.statistics() }
 
 // Close ends the reading of sitemaps. A GetRequest that waits for a sitemap returns at once. Close
 // does not change the inner storage.

@@ -218,7 +218,7 @@ const throttledPatience = 5 * time.Minute
 
 // Answered implements backend.Trip. A redirect gives its place back here and not when its body is
 // closed, because the user's redirect handler may visit the same host before that.
-func (q *request) Answered(resp *http.Response) (again bool, report func()) {
+func (q *request) Answered(resp *http.Response) (again bool, log func()) {
 	if q.verdict.policy.Failing() {
 		q.verdict.policy.SiteAnswered()
 	}
@@ -227,24 +227,24 @@ func (q *request) Answered(resp *http.Response) (again bool, report func()) {
 	if redirect { // or a 304, which is counted when the collector gets it
 		pages = 0
 	}
-	report = q.recordResponse(resp, pages)
+	log = q.recordResponse(resp, pages)
 	if q.signsAgain(resp) {
-		return true, report
+		return true, log
 	}
-	report = both(report, q.recordResult(resp))
+	log = both(log, q.recordResult(resp))
 	if q.isUnchanged(resp) {
 		q.confirm(resp)
 		if q.early {
 			q.ticket.End()
 		}
-		return false, report
+		return false, log
 	}
 	if throttled(resp) {
 		if q.retries > 0 && !isChallenge(resp.Header) && backend.Repeatable(resp.Request) && !q.host.BusyFor(time.Now(), throttledPatience) {
 			q.retries--
 			q.trace.again(q.host, nil)
-			q.ticket.End() // report may take any time
-			return true, report
+			q.ticket.End() // log may take any time
+			return true, log
 		}
 		q.host.Count(1, 0) // the spider gets the response, so it counts as a page
 	}
@@ -257,7 +257,7 @@ func (q *request) Answered(resp *http.Response) (again bool, report func()) {
 	if redirect {
 		q.handOn(resp)
 	}
-	return false, report
+	return false, log
 }
 
 // pageKey is the key of the *page that a redirect hands on, in the context of its request.

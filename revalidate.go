@@ -16,6 +16,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/internal/revalidate"
 	"github.com/collyrobots/collyrobots/internal/track"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/store"
 )
 
@@ -83,16 +84,6 @@ func OnUnchanged(f func(r *colly.Request)) Option {
 		faultIf(f == nil, "OnUnchanged", "the function is nil"))
 }
 
-// RevalidationStats has the counts of the option Revalidate. HostStats.Unchanged counts the pages
-// that have not changed.
-type RevalidationStats struct {
-	Conditional int `json:"conditional"` // requests that were conditional
-	Fresh       int `json:"fresh"`       // pages that were not requested because of SkipFresh
-	Recorded    int `json:"recorded"`    // records that were written
-	Unusable    int `json:"unusable"`    // responses with a malformed, too long or repeated validator
-	Failed      int `json:"failed"`      // reads and writes of records that have failed
-}
-
 // revalidates reports whether pages of any host are requested conditionally. A dry run changes no
 // request.
 func (c *config) revalidates() bool {
@@ -102,7 +93,7 @@ func (c *config) revalidates() bool {
 // A revalidation keeps the validators of pages in the Store.
 type revalidation struct {
 	store       store.Store
-	report      *report
+	report      *reporter
 	onUnchanged func(*colly.Request)
 	answered    track.Answered
 
@@ -117,7 +108,7 @@ const (
 	storePause     = time.Minute // the time after a failure during which the Store is not used
 )
 
-func newRevalidation(c *config, r *report) *revalidation {
+func newRevalidation(c *config, r *reporter) *revalidation {
 	v := &revalidation{store: c.store, report: r, onUnchanged: c.onUnchanged}
 	if v.onUnchanged == nil {
 		v.onUnchanged = func(*colly.Request) {}
@@ -126,11 +117,11 @@ func newRevalidation(c *config, r *report) *revalidation {
 }
 
 // statistics returns the counts so far, or nil without the option.
-func (v *revalidation) statistics() *RevalidationStats {
+func (v *revalidation) statistics() *report.RevalidationStats {
 	if v == nil {
 		return nil
 	}
-	return &RevalidationStats{
+	return &report.RevalidationStats{
 		Conditional: int(v.conditional.Load()),
 		Fresh:       int(v.fresh.Load()),
 		Recorded:    int(v.recorded.Load()),
@@ -179,7 +170,7 @@ func (h *hooks) hasRecord(r *colly.Request) bool {
 }
 
 // hasBody reports whether r has a body. A request that was decoded, such as one of a queue or one
-// that has waited in a URLStore, has an empty one. The result is the same before and after the body
+// that has waited in a urlstore.Store, has an empty one. The result is the same before and after the body
 // was sent.
 func hasBody(r *colly.Request) bool {
 	switch body := r.Body.(type) {

@@ -49,7 +49,7 @@ func (h *hooks) checkFrontier() {
 		h.report.warn("SetStorage was called after Attach, so Frontier does not see visits in time: if the process is killed, links of the pages that are under way may be lost; call it before Attach")
 	}
 	if h.c.MaxRequests > 0 {
-		h.report.warn("MaxRequests counts a page that has waited in the URLStore of Frontier at least three times; use a limit of the URLStore", "limit", h.c.MaxRequests)
+		h.report.warn("MaxRequests counts a page that has waited in the urlstore.Store of Frontier at least three times; use a limit of the urlstore.Store", "limit", h.c.MaxRequests)
 	}
 }
 

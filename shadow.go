@@ -7,32 +7,16 @@ import (
 	"sync"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/report"
 )
 
-// ShadowStats compares the decisions of another dialect with those of this crawl.
-type ShadowStats struct {
-	Dialect  dialect.Dialect `json:"dialect"`
-	Compared int             `json:"compared"` // the number of pages with a decision of both dialects
-	Stricter int             `json:"stricter"` // the pages that were allowed, and Dialect would deny
-	Laxer    int             `json:"laxer"`    // the pages that were denied, and Dialect would allow
-
-	// Differences are the first 1,000 pages with different decisions, in the order of the crawl.
-	Differences []Difference `json:"differences,omitempty"`
-}
-
-// A Difference is a page that one dialect allows and the other denies.
-type Difference struct {
-	Enforced Decision `json:"enforced"`
-	Shadow   Decision `json:"shadow"`
-}
-
-// maxDifferences bounds ShadowStats.Differences. Further differences are only counted.
+// maxDifferences bounds report.ShadowStats.Differences. Further differences are only counted.
 const maxDifferences = 1000
 
 // A shadow compares another dialect with the one in force.
 type shadow struct {
 	mu    sync.Mutex
-	stats ShadowStats
+	stats report.ShadowStats
 }
 
 // add counts the decisions about u: v, and the other one by the shadow's dialect.
@@ -49,11 +33,11 @@ func (s *shadow) add(v, other verdict, u *url.URL) {
 		s.stats.Laxer++
 	}
 	if len(s.stats.Differences) < maxDifferences {
-		s.stats.Differences = append(s.stats.Differences, Difference{Enforced: v.decision(u), Shadow: other.decision(u)})
+		s.stats.Differences = append(s.stats.Differences, report.Difference{Enforced: v.decision(u), Shadow: other.decision(u)})
 	}
 }
 
-func (s *shadow) statistics() ShadowStats {
+func (s *shadow) statistics() report.ShadowStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	stats := s.stats
@@ -66,7 +50,7 @@ type shadows []*shadow
 
 func newShadows(dialects []dialect.Dialect) (all shadows) {
 	for _, d := range dialects {
-		all = append(all, &shadow{stats: ShadowStats{Dialect: d}})
+		all = append(all, &shadow{stats: report.ShadowStats{Dialect: d}})
 	}
 	return all
 }
@@ -74,7 +58,7 @@ func newShadows(dialects []dialect.Dialect) (all shadows) {
 // compare compares the decision about q with those of the shadows, unless robots.txt is ignored.
 func (all shadows) compare(ctx context.Context, q *request) {
 	v := q.verdict
-	if len(all) == 0 || v.reader == nil || v.reason == ReasonNofollow {
+	if len(all) == 0 || v.reader == nil || v.reason == report.ReasonNofollow {
 		return
 	}
 	u := q.target.url

@@ -10,6 +10,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/usage"
 	"github.com/collyrobots/collyrobots/webbotauth"
 )
@@ -62,19 +63,19 @@ const maxAskedHosts = 10_000
 // A signatures signs the requests of one plugin. A nil *signatures signs none.
 type signatures struct {
 	signer    *webbotauth.Signer
-	report    *report
+	report    *reporter
 	whenAsked bool
 
-	signed atomic.Int64 // SignatureStats.Signed
-	failed atomic.Int64 // SignatureStats.Failed
-	asks   atomic.Int64 // SignatureStats.Asked
+	signed atomic.Int64 // report.SignatureStats.Signed
+	failed atomic.Int64 // report.SignatureStats.Failed
+	asks   atomic.Int64 // report.SignatureStats.Asked
 
 	mu    sync.Mutex
 	hosts map[string]string // the hosts that have asked, and the nonce for the next request; "" if there is none
 }
 
 // newSignatures returns the signatures of a plugin with these options, or nil.
-func newSignatures(c *config, r *report) *signatures {
+func newSignatures(c *config, r *reporter) *signatures {
 	if c.signer == nil {
 		return nil
 	}
@@ -136,27 +137,12 @@ func (s *signatures) ask(host, nonce string) {
 	s.hosts[host] = nonce
 }
 
-// SignatureStats counts the signatures of SignRequests or SignWhenAsked.
-type SignatureStats struct {
-	// Signed counts the requests that were signed: pages, robots.txt, sitemaps, redirects and
-	// second attempts. A request that net/http sends again on another connection counts again.
-	// Requests that the program has signed itself are included.
-	Signed int `json:"signed"`
-	// Failed counts the requests that could not be signed and were sent without a signature.
-	Failed int `json:"failed"`
-	// Asked counts the responses that have asked for a signature.
-	Asked int `json:"asked"`
-	// Hosts counts the hosts that have asked for signatures, under SignWhenAsked. Their requests
-	// are signed.
-	Hosts int `json:"hosts"`
-}
-
 // statistics returns the counts so far, or nil if no request is signed.
-func (s *signatures) statistics() *SignatureStats {
+func (s *signatures) statistics() *report.SignatureStats {
 	if s == nil {
 		return nil
 	}
-	stats := &SignatureStats{
+	stats := &report.SignatureStats{
 		Signed: int(s.signed.Load()),
 		Failed: int(s.failed.Load()),
 		Asked:  int(s.asks.Load()),

@@ -15,6 +15,7 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/feed"
 	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/sitemap"
 	"github.com/collyrobots/collyrobots/store"
 )
@@ -82,9 +83,9 @@ func (s *sitemaps) run(c *colly.Collector, by client) {
 }
 
 // statistics returns the counts so far.
-func (s *sitemaps) statistics() FeedStats {
+func (s *sitemaps) statistics() report.FeedStats {
 	if s == nil {
-		return FeedStats{}
+		return report.FeedStats{}
 	}
 	return feedStats(s.feed)
 }
@@ -143,7 +144,7 @@ func (f *feeder) Cleaned(u *url.URL) *url.URL { return f.cleaned(u) }
 
 // leadFrom returns the lead to a URL that the sitemaps of a site name.
 func (f *feeder) leadFrom(site dialect.Authority) lead {
-	return lead{kind: RequestSitemap, origin: origin{host: site.Host, payer: site.Host}, client: f.fetcher.client}
+	return lead{kind: report.RequestSitemap, origin: origin{host: site.Host, payer: site.Host}, client: f.fetcher.client}
 }
 
 // leaderOf returns the host that leads to a page. This is the site if it has the page or the

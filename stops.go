@@ -72,8 +72,8 @@ func (q *request) isByProxy(resp *http.Response) bool {
 // its host.
 func (x *exchange) isByPeer() bool { return x.peer != "" && !isServer(x.host.Name(), x.peer) }
 
-// recordResult records whether the host has refused or accepted q. report logs it, and may be nil.
-func (q *request) recordResult(resp *http.Response) (report func()) {
+// recordResult records whether the host has refused or accepted q. log logs it, and may be nil.
+func (q *request) recordResult(resp *http.Response) (log func()) {
 	if q.dry != nil {
 		return nil // outside a dry run, q would not have been sent
 	}
@@ -95,8 +95,8 @@ const rightAfter = 10 * time.Second
 
 // recordFailure records the error of q, which may be nil. A connection that was reset right after
 // the request is a refusal. A reset connection to a proxy does not count, because the proxy may
-// have caused it. report logs the refusal, and may be nil.
-func (q *request) recordFailure(err error) (report func()) {
+// have caused it. log logs the refusal, and may be nil.
+func (q *request) recordFailure(err error) (log func()) {
 	if err == nil {
 		return nil
 	}
@@ -114,7 +114,7 @@ func (q *request) recordFailure(err error) (report func()) {
 }
 
 // recordRefusal records that the host has refused q, with a status or with an error.
-func (q *request) recordRefusal(status int, err error) (report func()) {
+func (q *request) recordRefusal(status int, err error) (log func()) {
 	name := q.host.Name()
 	limit := q.verdict.settings.stopRefused
 	q.host.CountRefusal()
@@ -127,7 +127,7 @@ func (q *request) recordRefusal(status int, err error) (report func()) {
 }
 
 // refusals returns a function that logs that a host has refused requests in a row.
-func (r *report) refusals(q *request, status int, s stop.Status) (log func()) {
+func (r *reporter) refusals(q *request, status int, s stop.Status) (log func()) {
 	facts := []any{"host", q.host.Name(), "url", q.target.url.Redacted(), "status", status, "count", s.InRow}
 	message := "host refuses requests"
 	if s.Stopped() {

@@ -13,10 +13,11 @@ import (
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/arrivals"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstags"
 )
 
-// EnforceRobotsTags obeys nofollow. Links are denied with ReasonNofollow if their page has the rule
+// EnforceRobotsTags obeys nofollow. Links are denied with report.ReasonNofollow if their page has the rule
 // nofollow or none, or if they have rel=nofollow. The rules are those of RobotsTags, in the
 // response headers and in the meta elements of the page. Inside ForHosts, the option applies to the
 // links on the pages of these hosts.
@@ -68,7 +69,7 @@ func (p *Plugin) RobotsTags(r *colly.Response) robotstags.Tags {
 //		q.AddURL(e.Request.AbsoluteURL(e.Attr("href")))
 //	}
 //
-// If the link must not be followed, the error is a *DisallowedError with ReasonNofollow. It is
+// If the link must not be followed, the error is a *DisallowedError with report.ReasonNofollow. It is
 // counted and reported as an Event, like the denial of a request. If href is not a URL, the error
 // says so. Without the option, and in a dry run, MayFollow returns nil for every URL.
 func (p *Plugin) MayFollow(page *colly.Request, href string) error {
@@ -122,15 +123,6 @@ func headerOf(r *colly.Response) http.Header {
 	return *r.Headers
 }
 
-// RobotsTagStats counts the responses whose rules were read; see Plugin.RobotsTags. Rules in
-// headers always count. Rules in meta elements count only under EnforceRobotsTags, because without
-// it the plugin does not read the pages.
-type RobotsTagStats struct {
-	Pages    int `json:"pages"`    // pages with at least one rule for this crawler
-	NoIndex  int `json:"noindex"`  // pages that must not be indexed
-	NoFollow int `json:"nofollow"` // pages with links that must not be followed, except by rel=nofollow
-}
-
 // A tagCounts counts pages with rules.
 type tagCounts struct{ pages, noIndex, noFollow atomic.Int64 }
 
@@ -146,8 +138,8 @@ func (c *tagCounts) add(tags robotstags.Tags) {
 }
 
 // statistics returns the counts so far.
-func (c *tagCounts) statistics() RobotsTagStats {
-	return RobotsTagStats{
+func (c *tagCounts) statistics() report.RobotsTagStats {
+	return report.RobotsTagStats{
 		Pages:    int(c.pages.Load()),
 		NoIndex:  int(c.noIndex.Load()),
 		NoFollow: int(c.noFollow.Load()),
@@ -218,7 +210,7 @@ func (h *hooks) withhold(urls []string) (release func()) {
 
 // decideVisit tells the storage whether r, which the collector has accepted, is allowed or follows
 // a link with nofollow. It aborts r if the collector has accepted another request for the same URL
-// at the same time. With Frontier, the URLStore finds such duplicates itself.
+// at the same time. With Frontier, the urlstore.Store finds such duplicates itself.
 func (h *hooks) decideVisit(r *colly.Request) {
 	if h.dryRun || h.c.AllowURLRevisit {
 		return

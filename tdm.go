@@ -15,6 +15,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/usage"
 )
 
@@ -216,7 +217,7 @@ func (j *judge) requestTDM(ctx context.Context, u *url.URL, userAgent string, f 
 			err = &policy.PanicError{Value: v}
 		}
 	}()
-	from := lead{kind: RequestTDM, origin: f.from, client: f.client}
+	from := lead{kind: report.RequestTDM, origin: f.from, client: f.client}
 	site := u.Host
 	for redirects := 0; ; redirects++ {
 		resp, err := j.getTDM(ctx, u, userAgent, from, f)
@@ -268,7 +269,7 @@ func (j *judge) judgeTDM(ctx context.Context, t target, f fetcher) (verdict, err
 	}
 	j.restrict(time.Now(), &v, exempt{budget: true})
 	switch {
-	case v.reason == ReasonRefused:
+	case v.reason == report.ReasonRefused:
 		return v, &tdmError{reason: "the host refuses requests"}
 	case !v.rule.Allowed:
 		return v, &tdmDenial{until: v.policy.Expires()}

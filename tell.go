@@ -13,7 +13,9 @@ import (
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/internal/stop"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstags"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 // This file builds every Event. If there are no listeners, its functions, and those of trace.go
@@ -21,7 +23,7 @@ import (
 
 // newEvents returns a Broadcaster for the events of a plugin.
 func newEvents(log *slog.Logger) *fanout.Broadcaster[Event] {
-	missed := func(count int) Event { return Event{Kind: EventMissed, Time: time.Now(), Count: count} }
+	missed := func(count int) Event { return Event{Kind: report.EventMissed, Time: time.Now(), Count: count} }
 	size := func(e Event) int { return len(e.Body) + ruleSize*len(e.Tags) }
 	return fanout.New(missed, size, log)
 }
@@ -30,13 +32,13 @@ func newEvents(log *slog.Logger) *fanout.Broadcaster[Event] {
 const ruleSize = 128
 
 // tellTags reports the rules of a page.
-func (r *report) tellTags(page *colly.Response, tags robotstags.Tags, of numbers) {
+func (r *reporter) tellTags(page *colly.Response, tags robotstags.Tags, of numbers) {
 	if !r.events.Active() {
 		return
 	}
 	u := page.Request.URL
 	r.events.Send(Event{
-		Kind:      EventTags,
+		Kind:      report.EventTags,
 		Time:      time.Now(),
 		Host:      hostOf(u),
 		URL:       u.Redacted(),
@@ -47,22 +49,22 @@ func (r *report) tellTags(page *colly.Response, tags robotstags.Tags, of numbers
 }
 
 // tellStarted reports that a request was sent.
-func (r *report) tellStarted(t *trace, host *pace.Host, s pace.Start) {
-	e := t.event(EventStarted, host)
+func (r *reporter) tellStarted(t *trace, host *pace.Host, s pace.Start) {
+	e := t.event(report.EventStarted, host)
 	e.Time = s.At
 	e.From = t.from
 	e.Group = s.Group
 	e.Gap = s.Gap
 	e.Delay = s.Delay
-	e.Source = DelaySource(s.Cause)
+	e.Source = report.DelaySource(s.Cause)
 	e.Line = s.Line
 	e.Decision = t.decision
 	r.events.Send(e)
 }
 
 // tellAnswered reports the end of a request that has started. err is its error, or nil.
-func (r *report) tellAnswered(t *trace, host *pace.Host, bytes int64, err error) {
-	e := t.event(EventAnswered, host)
+func (r *reporter) tellAnswered(t *trace, host *pace.Host, bytes int64, err error) {
+	e := t.event(report.EventAnswered, host)
 	e.Status = t.status
 	e.Signed = t.signed
 	e.Date = t.date
@@ -76,7 +78,7 @@ func (r *report) tellAnswered(t *trace, host *pace.Host, bytes int64, err error)
 }
 
 // event returns an Event of the exchange of t, with the current time.
-func (t *trace) event(kind EventKind, host *pace.Host) Event {
+func (t *trace) event(kind report.EventKind, host *pace.Host) Event {
 	return Event{
 		Kind:        kind,
 		Time:        time.Now(),
@@ -89,7 +91,7 @@ func (t *trace) event(kind EventKind, host *pace.Host) Event {
 }
 
 // tellDenied reports a request that is denied with a Decision.
-func (r *report) tellDenied(host *pace.Host, d Decision, of numbers) {
+func (r *reporter) tellDenied(host *pace.Host, d Decision, of numbers) {
 	if !r.events.Active() {
 		return
 	}
@@ -100,7 +102,7 @@ func (r *report) tellDenied(host *pace.Host, d Decision, of numbers) {
 
 // tellUnsent reports a request for u that was not sent for a reason other than robots.txt: because
 // of its address, because of the site that led to it, or because it would have waited too long.
-func (r *report) tellUnsent(u *url.URL, err error, of numbers) {
+func (r *reporter) tellUnsent(u *url.URL, err error, of numbers) {
 	if !r.events.Active() {
 		return
 	}
@@ -110,15 +112,15 @@ func (r *report) tellUnsent(u *url.URL, err error, of numbers) {
 }
 
 func eventDenied(host, url string, of numbers) Event {
-	return Event{Kind: EventDenied, Time: time.Now(), Host: host, URL: url, Collector: of.collector, Request: of.request}
+	return Event{Kind: report.EventDenied, Time: time.Now(), Host: host, URL: url, Collector: of.collector, Request: of.request}
 }
 
-// noticeable is the shortest wait that is reported as EventWaiting.
+// noticeable is the shortest wait that is reported as report.EventWaiting.
 const noticeable = 100 * time.Millisecond
 
 // tellWaiting reports that q is about to wait for its host, unless the wait is too short. It
 // reports whether it has sent an event.
-func (r *report) tellWaiting(q *request) bool {
+func (r *reporter) tellWaiting(q *request) bool {
 	if !r.events.Active() {
 		return false
 	}
@@ -127,7 +129,7 @@ func (r *report) tellWaiting(q *request) bool {
 	if wait < noticeable {
 		return false
 	}
-	e := eventOfPace(EventWaiting, q.now, s)
+	e := eventOfPace(report.EventWaiting, q.now, s)
 	e.URL = q.target.url.Redacted()
 	e.Collector = q.collector
 	e.Request = q.numbers.request
@@ -137,9 +139,9 @@ func (r *report) tellWaiting(q *request) bool {
 	return true
 }
 
-// tellParked reports that the page of r waits in the URLStore of Frontier, unless the wait is too
+// tellParked reports that the page of r waits in the urlstore.Store of Frontier, unless the wait is too
 // short.
-func (f *frontier) tellParked(r *colly.Request, p *Page, of numbers) {
+func (f *frontier) tellParked(r *colly.Request, p *urlstore.Page, of numbers) {
 	if !f.report.events.Active() {
 		return
 	}
@@ -150,7 +152,7 @@ func (f *frontier) tellParked(r *colly.Request, p *Page, of numbers) {
 	if wait < noticeable {
 		return
 	}
-	e := eventOfPace(EventWaiting, now, s)
+	e := eventOfPace(report.EventWaiting, now, s)
 	e.URL = r.URL.Redacted()
 	e.Collector = of.collector
 	e.Request = of.request
@@ -160,13 +162,13 @@ func (f *frontier) tellParked(r *colly.Request, p *Page, of numbers) {
 	f.report.events.Send(e)
 }
 
-// tellUnrecorded reports that the URLStore of Frontier has failed to record p or its result. p is
+// tellUnrecorded reports that the urlstore.Store of Frontier has failed to record p or its result. p is
 // nil if it has failed otherwise.
-func (r *report) tellUnrecorded(p *Page, err error) {
+func (r *reporter) tellUnrecorded(p *urlstore.Page, err error) {
 	if !r.events.Active() {
 		return
 	}
-	e := Event{Kind: EventUnrecorded, Time: time.Now(), Err: redact.Error(err)}
+	e := Event{Kind: report.EventUnrecorded, Time: time.Now(), Err: redact.Error(err)}
 	if p != nil {
 		e.Host = p.Host
 		e.URL = redact.Text(p.URL)
@@ -175,12 +177,12 @@ func (r *report) tellUnrecorded(p *Page, err error) {
 }
 
 // tellUnchanged reports a page that has not changed. status is 0 if it was not requested.
-func (r *report) tellUnchanged(host *pace.Host, u *url.URL, status int, of numbers) {
+func (r *reporter) tellUnchanged(host *pace.Host, u *url.URL, status int, of numbers) {
 	if !r.events.Active() {
 		return
 	}
 	r.events.Send(Event{
-		Kind:      EventUnchanged,
+		Kind:      report.EventUnchanged,
 		Time:      time.Now(),
 		Host:      host.Name(),
 		URL:       u.Redacted(),
@@ -191,7 +193,7 @@ func (r *report) tellUnchanged(host *pace.Host, u *url.URL, status int, of numbe
 }
 
 // tellPace reports that a response has changed the pace of its host.
-func (r *report) tellPace(kind EventKind, x *exchange, resp *http.Response) {
+func (r *reporter) tellPace(kind report.EventKind, x *exchange, resp *http.Response) {
 	if !r.events.Active() {
 		return
 	}
@@ -207,23 +209,23 @@ func (r *report) tellPace(kind EventKind, x *exchange, resp *http.Response) {
 }
 
 // tellLicense reports that the response of x asks for a license.
-func (r *report) tellLicense(x *exchange) {
+func (r *reporter) tellLicense(x *exchange) {
 	if !r.events.Active() {
 		return
 	}
-	e := x.trace.event(EventLicense, x.host)
+	e := x.trace.event(report.EventLicense, x.host)
 	e.Status = http.StatusUnauthorized
 	r.events.Send(e)
 }
 
 // tellRefused reports that the host of q has refused requests in a row. status is that of the last
 // response, or 0 if there was the error err instead.
-func (r *report) tellRefused(q *request, status int, err error, s stop.Status) {
+func (r *reporter) tellRefused(q *request, status int, err error, s stop.Status) {
 	if !r.events.Active() {
 		return
 	}
 	r.events.Send(Event{
-		Kind:      EventRefused,
+		Kind:      report.EventRefused,
 		Time:      time.Now(),
 		Host:      q.host.Name(),
 		URL:       q.target.url.Redacted(),
@@ -237,26 +239,26 @@ func (r *report) tellRefused(q *request, status int, err error, s stop.Status) {
 }
 
 // eventOfPace returns an event with the delay of a host.
-func eventOfPace(kind EventKind, now time.Time, s pace.Stats) Event {
-	return Event{Kind: kind, Time: now, Host: s.Host, Delay: s.Delay, Source: DelaySource(s.Cause), Line: s.Line}
+func eventOfPace(kind report.EventKind, now time.Time, s pace.Stats) Event {
+	return Event{Kind: kind, Time: now, Host: s.Host, Delay: s.Delay, Source: report.DelaySource(s.Cause), Line: s.Line}
 }
 
 // tellRobots reports a robots.txt that was read, or could not be. change may be nil. option is the
 // name of the option that decides in place of the file, or "".
-func (r *report) tellRobots(u policy.Update, change *RobotsChange, option string) {
+func (r *reporter) tellRobots(u policy.Update, change *report.RobotsChange, option string) {
 	if !r.events.Active() {
 		return
 	}
 	pol := u.Policy
 	server, _ := policy.Server(pol.Authority)
 	r.events.Send(Event{
-		Kind:         EventRobots,
+		Kind:         report.EventRobots,
 		Time:         time.Now(),
 		Host:         server,
 		URL:          pol.RobotsURL(),
 		Status:       pol.Status(),
 		Err:          redact.Error(pol.Err()),
-		RobotsStatus: RobotsStatus(pol.RobotsStatus.String()),
+		RobotsStatus: report.RobotsStatus(pol.RobotsStatus.String()),
 		Option:       option,
 		Fetched:      pol.Fetched(),
 		Stored:       u.Stored,
@@ -267,13 +269,34 @@ func (r *report) tellRobots(u policy.Update, change *RobotsChange, option string
 }
 
 // tellSitemap reports a sitemap that was read, or could not be.
-func (r *report) tellSitemap(sitemap string, entries int, err error) {
+func (r *reporter) tellSitemap(sitemap string, entries int, err error) {
 	if !r.events.Active() {
 		return
 	}
-	e := Event{Kind: EventSitemap, Time: time.Now(), URL: sitemap, Count: entries, Err: redact.Error(err)}
+	e := Event{Kind: report.EventSitemap, Time: time.Now(), URL: sitemap, Count: entries, Err: redact.Error(err)}
 	if u, err := url.Parse(sitemap); err == nil {
 		e.Host = hostOf(u)
 	}
 	r.events.Send(e)
+}
+
+// changeOf returns the change from one policy to the next.
+func changeOf(old, new *policy.Policy) *report.RobotsChange {
+	return &report.RobotsChange{
+		Authority: new.Authority.String(),
+		RobotsURL: new.RobotsURL(),
+		Old:       stateOf(old),
+		New:       stateOf(new),
+	}
+}
+
+func stateOf(p *policy.Policy) report.RobotsState {
+	return report.RobotsState{
+		RobotsStatus: report.RobotsStatus(p.RobotsStatus.String()),
+		Status:       p.Status(),
+		Err:          p.Err(),
+		Fetched:      p.Fetched(),
+		CrawlDelay:   p.CrawlDelay(),
+		Sitemaps:     p.Sitemaps(),
+	}
 }

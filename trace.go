@@ -9,25 +9,26 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/internal/pace"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // errDropped is the Event.Err of a request that net/http sends again.
 var errDropped = errors.New("collyrobots: the connection was dropped before an answer")
 
-// A trace sends the events of one exchange: EventStarted and EventAnswered each time that the
+// A trace sends the events of one exchange: report.EventStarted and report.EventAnswered each time that the
 // request is sent.
 //
 // An exchange has started when its headers are written, which *http.Transport reports. With another
 // RoundTripper it has started when it is handed over.
 type trace struct {
-	report *report
+	report *reporter
 	url    *url.URL
-	kind   RequestKind // Event.RequestKind
-	from   string      // Event.From
+	kind   report.RequestKind // Event.RequestKind
+	from   string             // Event.From
 	numbers
 
 	mu       sync.Mutex
-	running  bool      // EventStarted was sent, and EventAnswered was not
+	running  bool      // report.EventStarted was sent, and report.EventAnswered was not
 	at       time.Time // of the start; valid while running
 	status   int       // of the response; 0 before that
 	signed   bool      // the request was signed when it was last sent
@@ -125,7 +126,7 @@ func (t *trace) again(host *pace.Host, err error) {
 	defer t.mu.Unlock()
 	if t.running {
 		t.end(host, 0, err)
-		t.kind = RequestRetry
+		t.kind = report.RequestRetry
 		t.from = ""
 	}
 }

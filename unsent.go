@@ -8,6 +8,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/track"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // This file says why a request was not sent.
@@ -67,7 +68,7 @@ func isUnsent(err error) bool {
 func isTemporary(err error) bool {
 	denied := (*DisallowedError)(nil)
 	if errors.As(err, &denied) {
-		return denied.Decision.unread()
+		return isUnread(&denied.Decision)
 	}
 	unpaced := (*PaceError)(nil)
 	return errors.As(err, &unpaced)
@@ -77,14 +78,14 @@ func isTemporary(err error) bool {
 // be fetched by a later run.
 func isLimit(err error) bool {
 	denied := (*DisallowedError)(nil)
-	return errors.As(err, &denied) && denied.Decision.isLimit()
+	return errors.As(err, &denied) && isLimitDenial(&denied.Decision)
 }
 
 // isSilence reports whether err denies a request because its host does not respond, so that its
 // robots.txt is not known and none of its pages can be fetched.
 func isSilence(err error) bool {
 	denied := (*DisallowedError)(nil)
-	return errors.As(err, &denied) && denied.Decision.unread() && isUnanswered(denied.Decision.Err)
+	return errors.As(err, &denied) && isUnread(&denied.Decision) && isUnanswered(denied.Decision.Err)
 }
 
 // isUnanswered reports whether err, the error of a robots.txt, says that the site has not answered:
@@ -106,10 +107,22 @@ func denialOf(err error) track.Denial {
 	}
 	d.Later = denied.redirect
 	switch {
-	case denied.Decision.isLimit():
+	case isLimitDenial(&denied.Decision):
 		d.Version = denied.Decision.NextTry
 	case !isSilence(err): // otherwise each attempt may have requested the file again
 		d.Version = denied.Decision.Expires
 	}
 	return d
+}
+
+// isLimitDenial reports whether d denies a URL because of StopRefused or MaxPages.
+func isLimitDenial(d *Decision) bool {
+	return d.Reason == report.ReasonRefused || d.Reason == report.ReasonBudget
+}
+
+// isUnread reports whether d denies a URL because its robots.txt cannot be read now. A denial by
+// WhenForbidden is not such a denial: like that of a rule, it holds as long as the response may be
+// cached.
+func isUnread(d *Decision) bool {
+	return d.Option != policy.OptionWhenForbidden && (d.Reason == report.ReasonUnreachable || d.Reason == report.ReasonSiteDown)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/feed"
 	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/internal/weburl"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 // Queue returns a storage for colly/queue that keeps its requests in f. The queue gets each page
@@ -40,13 +41,13 @@ import (
 // Use the queue for collectors that are not asynchronous. Pages that they visit without the queue
 // are not recorded. Queue returns an error if the plugin is zero or f is nil. The storage may be
 // used by one queue at a time.
-func (p *Plugin) Queue(f URLStore) (queue.Storage, error) {
+func (p *Plugin) Queue(f urlstore.Store) (queue.Storage, error) {
 	err := p.usable()
 	if err != nil {
 		return nil, err
 	}
 	if f == nil {
-		return nil, errors.New("collyrobots: Queue: the URLStore is nil")
+		return nil, errors.New("collyrobots: Queue: the urlstore.Store is nil")
 	}
 	p.fed.inUse.Store(true)
 	p.limiter.addStore(f)
@@ -61,7 +62,7 @@ func (p *Plugin) Queue(f URLStore) (queue.Storage, error) {
 // makes colly/queue wait for the signal.
 type urlQueue struct {
 	plugin *Plugin
-	store  URLStore
+	store  urlstore.Store
 
 	mu       sync.Mutex
 	open     map[*fedPage]bool // pages that the queue has got and that have not ended
@@ -109,7 +110,7 @@ func (q *urlQueue) AddRequest(encoded []byte) error {
 // pageOf returns the page of a request in the encoding of colly/queue. signals reports whether
 // Queue.AddRequest was probably called and not Queue.AddURL, which sends no signal: Colly has given
 // the request a number.
-func (q *urlQueue) pageOf(encoded []byte) (p *Page, signals bool, err error) {
+func (q *urlQueue) pageOf(encoded []byte) (p *urlstore.Page, signals bool, err error) {
 	var r struct {
 		URL, Method string
 		Depth       int
@@ -124,7 +125,7 @@ func (q *urlQueue) pageOf(encoded []byte) (p *Page, signals bool, err error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("collyrobots: %w", redact.ParseError(err))
 	}
-	p = &Page{URL: r.URL, Host: hostOf(u), Depth: r.Depth}
+	p = &urlstore.Page{URL: r.URL, Host: hostOf(u), Depth: r.Depth}
 	if r.Method != http.MethodGet || len(r.Body) > 0 {
 		sum := sha256.Sum256(r.Body)
 		p.Key = r.Method + " " + r.URL + " " + hex.EncodeToString(sum[:])
@@ -181,7 +182,7 @@ func (q *urlQueue) GetRequest() ([]byte, error) {
 }
 
 // next returns the next page of the store.
-func (q *urlQueue) next() (*Page, error) {
+func (q *urlQueue) next() (*urlstore.Page, error) {
 	crawl, release := q.plugin.policies.until(q.context())
 	defer release()
 	ctx, cancel := context.WithCancel(crawl)
@@ -189,10 +190,10 @@ func (q *urlQueue) next() (*Page, error) {
 	q.begin(cancel)
 	p, err := q.store.Next(ctx)
 	if err == nil && crawl.Err() != nil {
-		err = errors.Join(context.Cause(crawl), q.store.End(p, PageReturned))
+		err = errors.Join(context.Cause(crawl), q.store.End(p, urlstore.Returned))
 	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) {
-		q.plugin.report.log.Error("the URLStore of a queue has failed, the queue ends", "error", err)
+		q.plugin.report.log.Error("the urlstore.Store of a queue has failed, the queue ends", "error", err)
 	}
 	if !q.end(err) {
 		err = errNoTurn
@@ -277,7 +278,7 @@ func (q *urlQueue) end(err error) bool {
 }
 
 // attempt returns an attempt to fetch a page.
-func (q *urlQueue) attempt(p *Page) *fedPage {
+func (q *urlQueue) attempt(p *urlstore.Page) *fedPage {
 	var page *fedPage
 	if f := q.plugin.frontier; f != nil && f.store == q.store {
 		page = f.handOut(p, nil)
@@ -302,7 +303,7 @@ func (q *urlQueue) attempt(p *Page) *fedPage {
 
 // exempt makes the collector accept a page that it may have visited before it failed, until stop is
 // called.
-func (q *urlQueue) exempt(p *Page) (stop func()) {
+func (q *urlQueue) exempt(p *urlstore.Page) (stop func()) {
 	h := q.plugin.first()
 	if h == nil || h.frontier == nil {
 		return func() {}
@@ -324,7 +325,7 @@ func (q *urlQueue) QueueSize() (int, error) {
 }
 
 // requestOf encodes a request of a page that has none.
-func requestOf(p *Page) ([]byte, error) {
+func requestOf(p *urlstore.Page) ([]byte, error) {
 	u, err := weburl.Parse(p.URL)
 	if err != nil {
 		return nil, err

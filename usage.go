@@ -10,6 +10,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots/internal/metatags"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/usage"
 )
 
@@ -31,7 +32,7 @@ func Purpose(p ...usage.Purpose) Option {
 		faultIf(all&^known != 0, "Purpose", "%v is not a purpose of package usage", all))
 }
 
-// EnforceUsage denies a page with ReasonUsage if its owner disallows the Purpose of the crawl. It
+// EnforceUsage denies a page with report.ReasonUsage if its owner disallows the Purpose of the crawl. It
 // needs the option Purpose. If Purpose names several uses, the page is denied if one of them is
 // disallowed. A use is not disallowed if nothing is known about it. It is experimental; see package
 // usage.
@@ -90,14 +91,14 @@ func (v *verdict) applyUsage(u *url.URL) {
 		return
 	}
 	if v.preferences(u).Of(v.settings.purpose).Preference == usage.Disallowed {
-		v.deny(ReasonUsage)
+		v.deny(report.ReasonUsage)
 	}
 }
 
 // preferences returns the preferences for u that are known before it is fetched, without the hashes
 // of their sources. Only a page that may be crawled has preferences.
 func (v *verdict) preferences(u *url.URL) usage.Preferences {
-	if !v.rule.Allowed && v.reason != ReasonUsage {
+	if !v.rule.Allowed && v.reason != report.ReasonUsage {
 		return usage.Preferences{}
 	}
 	s := v.sources()
@@ -184,22 +185,6 @@ func isHTML(h http.Header, body []byte) bool {
 	return kind == "text/html" || kind == "application/xhtml+xml"
 }
 
-// UsageStats counts the fetched pages by the preferences for each use. The preferences are those of
-// robots.txt, the TDMRep file and the response headers. Preferences in HTML do not count, and
-// redirects are not counted.
-type UsageStats struct {
-	Search  UsageCounts `json:"search"`
-	AIUse   UsageCounts `json:"ai-use"`
-	TrainAI UsageCounts `json:"train-ai"`
-}
-
-// UsageCounts counts the pages by the preference for one use.
-type UsageCounts struct {
-	Allowed    int `json:"allowed"`
-	Disallowed int `json:"disallowed"`
-	Unknown    int `json:"unknown"`
-}
-
 // recordUse counts a page that v allows, and keeps v for Plugin.Usage.
 func (j *judge) recordUse(v verdict, resp *http.Response) {
 	u := resp.Request.URL
@@ -214,7 +199,7 @@ func (j *judge) recordUse(v verdict, resp *http.Response) {
 // uses keeps the counts of Stats.Usage, and the verdicts on recent pages for Plugin.Usage.
 type uses struct {
 	mu     sync.Mutex
-	stats  *UsageStats // nil if no page with a Purpose was fetched
+	stats  *report.UsageStats // nil if no page with a Purpose was fetched
 	recent map[*url.URL]verdict
 	order  []*url.URL // the keys of recent
 	oldest int        // the index in order that is replaced next, if there are maxRecent keys
@@ -228,12 +213,12 @@ func (s *uses) add(u *url.URL, v verdict, p usage.Preferences) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stats == nil {
-		s.stats = new(UsageStats)
+		s.stats = new(report.UsageStats)
 		s.recent = make(map[*url.URL]verdict)
 	}
-	s.stats.Search.add(p.Search)
-	s.stats.AIUse.add(p.AIUse)
-	s.stats.TrainAI.add(p.TrainAI)
+	countUse(&s.stats.Search, p.Search)
+	countUse(&s.stats.AIUse, p.AIUse)
+	countUse(&s.stats.TrainAI, p.TrainAI)
 	_, known := s.recent[u]
 	s.recent[u] = v
 	switch {
@@ -256,7 +241,7 @@ func (s *uses) find(u *url.URL) (v verdict, known bool) {
 }
 
 // statistics returns the counts so far, or nil if there are none.
-func (s *uses) statistics() *UsageStats {
+func (s *uses) statistics() *report.UsageStats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stats == nil {
@@ -266,8 +251,8 @@ func (s *uses) statistics() *UsageStats {
 	return &stats
 }
 
-// add counts one page.
-func (c *UsageCounts) add(s usage.Statement) {
+// countUse counts one page.
+func countUse(c *report.UsageCounts, s usage.Statement) {
 	switch s.Preference {
 	case usage.Allowed:
 		c.Allowed++

@@ -11,6 +11,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/internal/arrivals"
 	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // A controller sees every request of the collectors when it goes on the wire. It lets requests pass
@@ -175,9 +176,9 @@ func (ctl *controller) prepareTrace(q *request, req *http.Request) {
 	q.trace.report = ctl.report
 	q.trace.url = q.target.url
 	q.trace.numbers = q.numbers
-	q.trace.kind = RequestPage
+	q.trace.kind = report.RequestPage
 	if q.redirect && req.Response.Request != nil {
-		q.trace.kind = RequestRedirect
+		q.trace.kind = report.RequestRedirect
 		if ctl.report.events.Active() {
 			q.trace.from = req.Response.Request.URL.Redacted()
 		}

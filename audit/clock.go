@@ -3,7 +3,7 @@ package audit
 import (
 	"time"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // clockTolerance is the largest difference between the clock and the monotonic clock of a process
@@ -42,7 +42,7 @@ const (
 
 // compare compares the Date header of a response with the clock. It returns by how much the clock
 // has jumped or drifted, or 0.
-func (c *logClock) compare(e *collyrobots.Event) (jump time.Duration) {
+func (c *logClock) compare(e *report.Event) (jump time.Duration) {
 	if e.Date.IsZero() {
 		return 0
 	}
@@ -86,13 +86,13 @@ func (s serverClock) to(now difference, at time.Time) time.Duration {
 
 // differenceOf returns the difference that the Date of a response shows. The server has written the
 // date, in whole seconds, between the start and the end.
-func differenceOf(e *collyrobots.Event) difference {
+func differenceOf(e *report.Event) difference {
 	return difference{low: e.Date.Sub(e.Time), high: e.Date.Add(time.Second).Sub(e.Time.Add(-e.Took))}
 }
 
 // age returns how much older a response is than earlier ones of the host were when they came. It is
 // 0 if that is not known.
-func (c *logClock) age(e *collyrobots.Event) time.Duration {
+func (c *logClock) age(e *report.Event) time.Duration {
 	before, known := c.hosts[e.Host]
 	if !known || e.Date.IsZero() {
 		return 0

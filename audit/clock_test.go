@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // TestVerifyClocks checks that Verify compares the clock of a log with the clocks of the servers.
@@ -34,14 +34,14 @@ func TestVerifyClocks(t *testing.T) {
 		{"a server's clock runs too fast", 5, never, func(host, n int) time.Duration { return time.Duration(host/4*n) * time.Second }, 0},
 		{"the clock drifts", 5, func(n int) time.Duration { return time.Duration(n) * 50 * time.Millisecond }, noServer, 0},
 	} {
-		var all []collyrobots.Event
+		var all []report.Event
 		for n := range 60 {
 			host := n % test.hosts
 			name := fmt.Sprintf("host%d.test", host)
 			at := start.Add(time.Duration(n) * 10 * time.Second)
-			e := collyrobots.Event{Kind: collyrobots.EventStarted, Time: at.Add(test.clock(n)), Host: name, URL: "http://" + name + "/robots.txt", RequestKind: collyrobots.RequestRobots}
+			e := report.Event{Kind: report.EventStarted, Time: at.Add(test.clock(n)), Host: name, URL: "http://" + name + "/robots.txt", RequestKind: report.RequestRobots}
 			all = append(all, e)
-			e.Kind = collyrobots.EventAnswered
+			e.Kind = report.EventAnswered
 			e.Date = at.Add(test.server(host, n)).Truncate(time.Second)
 			all = append(all, e)
 		}

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // TestFullDisk runs spiders whose log cannot grow: the system refuses to write to files that have
@@ -56,7 +56,7 @@ func TestNoSpace(t *testing.T) {
 	}
 	at := time.Now()
 	for range 400 {
-		l.Event(collyrobots.Event{Kind: collyrobots.EventWaiting, Time: at})
+		l.Event(report.Event{Kind: report.EventWaiting, Time: at})
 	}
 	if err := <-told; !strings.Contains(err.Error(), "no space left on device") {
 		t.Errorf("OnError was told %v", err)

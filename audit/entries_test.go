@@ -11,6 +11,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 func TestProve(t *testing.T) {
@@ -155,8 +156,8 @@ func TestEraseHidesNothing(t *testing.T) {
 
 // TestErasePage erases the entries of a page. The others have no faults.
 func TestErasePage(t *testing.T) {
-	for _, kinds := range [][]collyrobots.EventKind{
-		{collyrobots.EventStarted, collyrobots.EventAnswered}, {collyrobots.EventStarted}, {collyrobots.EventAnswered},
+	for _, kinds := range [][]report.EventKind{
+		{report.EventStarted, report.EventAnswered}, {report.EventStarted}, {report.EventAnswered},
 	} {
 		dir := t.TempDir()
 		forge(t, dir, events(t)...)

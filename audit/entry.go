@@ -8,10 +8,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit/internal/tiles"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // format is the version of the entries that this package writes.
@@ -21,11 +22,11 @@ const format = 1
 type Entry struct {
 	// Body is the SHA-256 of the robots.txt in hexadecimal digits, if Event reports one whose rules
 	// are in force and the log has the file.
-	Body  string             `json:"body,omitempty"`
-	Event *collyrobots.Event `json:"event,omitempty"`
-	Log   *Notice            `json:"log,omitempty"`
-	Salt  string             `json:"salt"` // 16 random bytes in base64url
-	V     int                `json:"v"`    // the version of this format
+	Body  string        `json:"body,omitempty"`
+	Event *report.Event `json:"event,omitempty"`
+	Log   *Notice       `json:"log,omitempty"`
+	Salt  string        `json:"salt"` // 16 random bytes in base64url
+	V     int           `json:"v"`    // the version of this format
 }
 
 // A Notice is an entry about the log itself.
@@ -60,12 +61,50 @@ func (e Entry) encode(b []byte) ([]byte, error) {
 	return e.appendTo(b)
 }
 
+// appendTo appends the only form that an entry has: the members in the order of the fields, without
+// spaces, and without escapes that JSON does not need.
+func (e *Entry) appendTo(b []byte) ([]byte, error) {
+	b = append(b, '{')
+	if e.Body != "" {
+		b = append(b, `"body":`...)
+		b = appendDigits(b, e.Body)
+		b = append(b, ',')
+	}
+	var err error
+	if e.Event != nil {
+		b = append(b, `"event":`...)
+		b, err = e.Event.AppendJSON(b)
+		b = append(b, ',')
+	}
+	if e.Log != nil {
+		b = append(b, `"log":`...)
+		b, err = e.Log.appendTo(b)
+		b = append(b, ',')
+	}
+	b = append(b, `"salt":`...)
+	b = appendDigits(b, e.Salt)
+	b = append(b, `,"v":`...)
+	b = strconv.AppendInt(b, int64(e.V), 10)
+	return append(b, '}'), err
+}
+
+// appendDigits appends a text of hexadecimal or base64url digits. These need no escapes in JSON.
+func appendDigits(b []byte, text string) []byte { return strconv.AppendQuote(b, text) }
+
+// appendTo appends the JSON object of n.
+func (n *Notice) appendTo(b []byte) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(n)
+	return append(b, bytes.TrimSuffix(text.Bytes(), []byte("\n"))...), err
+}
+
 // decodeEntry returns the entry with these bytes. It returns an error if they are not in the form
 // that encode writes, or have another version.
 func decodeEntry(text []byte) (Entry, error) {
-	var w entryJSON
-	err := json.Unmarshal(text, &w)
-	e := w.entry()
+	var e Entry
+	err := json.Unmarshal(text, &e)
 	switch {
 	case err != nil:
 		return Entry{}, err
@@ -91,7 +130,7 @@ const maxText = 1 << 10
 // clip shortens the texts of an event whose entry would be too long. A text that was cut ends in
 // its SHA-256. The decision about a shortened URL cannot be checked. A Change may have all sitemaps
 // of a site, which the robots.txt in the log also has, so it is left out.
-func clip(e collyrobots.Event) collyrobots.Event {
+func clip(e report.Event) report.Event {
 	e.Change = nil
 	e.URL = clipText(e.URL)
 	e.From = clipText(e.From)
@@ -122,7 +161,7 @@ func clipText(s string) string {
 }
 
 // encodeEvent appends the entry of an event to b, which is empty.
-func encodeEvent(b []byte, e collyrobots.Event) ([]byte, error) {
+func encodeEvent(b []byte, e report.Event) ([]byte, error) {
 	entry := Entry{Event: &e}
 	if e.Body != nil {
 		sum := sha256.Sum256(e.Body)

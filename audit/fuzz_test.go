@@ -16,9 +16,9 @@ import (
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit"
 	"github.com/collyrobots/collyrobots/audit/internal/tiles"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // mustSign returns a function that signs checkpoints, and writes its public key into a folder.
@@ -91,12 +91,12 @@ func seedEvents(f *testing.F) (lines [][]byte, robotsTxt []byte) {
 // encodeLine returns the entry of an event, which is a line of JSON, with a fixed salt. It returns
 // nil if the line is no event, or if the event cannot be encoded.
 func encodeLine(line, robotsTxt []byte) []byte {
-	var e collyrobots.Event
+	var e report.Event
 	if json.Unmarshal(line, &e) != nil {
 		return nil
 	}
 	entry := audit.Entry{Event: &e}
-	if e.Kind == collyrobots.EventRobots {
+	if e.Kind == report.EventRobots {
 		entry.Body = fmt.Sprintf("%x", sha256.Sum256(robotsTxt))
 	}
 	text, err := audit.EncodeFixed(entry)

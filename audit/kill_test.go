@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 var kills = flag.Int("kills", 2, "TestKill: number of processes that are killed")
@@ -22,7 +22,7 @@ func startsIn(t *testing.T, dir string) map[string]bool {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Event != nil && e.Event.Kind == collyrobots.EventStarted {
+		if e.Event != nil && e.Event.Kind == report.EventStarted {
 			paths[pathOf(e.Event.URL)] = true
 		}
 	}

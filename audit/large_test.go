@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit"
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 var (
@@ -35,19 +35,19 @@ func writeLarge(t *testing.T, dir string, size, hosts int) (requests int) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	now := start
 	for n := range hosts {
-		l.Event(collyrobots.Event{Kind: collyrobots.EventRobots, Time: now, Host: largeHost(n), URL: "http://" + largeHost(n) + "/robots.txt", Status: http.StatusOK,
-			RobotsStatus: collyrobots.RobotsRules, Fetched: now, Hash: hash, Body: body})
+		l.Event(report.Event{Kind: report.EventRobots, Time: now, Host: largeHost(n), URL: "http://" + largeHost(n) + "/robots.txt", Status: http.StatusOK,
+			RobotsStatus: report.RobotsRules, Fetched: now, Hash: hash, Body: body})
 	}
 	const perRequest = 1000 // bytes, about
 	for n := range size / perRequest {
 		host := largeHost(n % hosts)
 		now = now.Add(2 * time.Second / time.Duration(hosts))
 		u := fmt.Sprintf("http://%s/page/%d", host, n)
-		d := collyrobots.Decision{URL: u, Authority: "http://" + host, RobotsURL: "http://" + host + "/robots.txt", Allowed: true, Reason: collyrobots.ReasonNoRule,
+		d := report.Decision{URL: u, Authority: "http://" + host, RobotsURL: "http://" + host + "/robots.txt", Allowed: true, Reason: report.ReasonNoRule,
 			Dialect: dialect.RFC9309(), Token: "ExampleBot", Group: "*", CrawlDelay: time.Second, Hash: hash, Status: http.StatusOK, Fetched: start, Expires: start.Add(24 * time.Hour), Delay: time.Second}
-		l.Event(collyrobots.Event{Kind: collyrobots.EventStarted, Time: now, Host: host, URL: u, RequestKind: collyrobots.RequestPage, Collector: 1, Request: uint32(n),
-			Delay: time.Second, Source: collyrobots.SourceCrawlDelay, Line: 3, Decision: &d})
-		l.Event(collyrobots.Event{Kind: collyrobots.EventAnswered, Time: now, Host: host, URL: u, RequestKind: collyrobots.RequestPage, Collector: 1, Request: uint32(n),
+		l.Event(report.Event{Kind: report.EventStarted, Time: now, Host: host, URL: u, RequestKind: report.RequestPage, Collector: 1, Request: uint32(n),
+			Delay: time.Second, Source: report.SourceCrawlDelay, Line: 3, Decision: &d})
+		l.Event(report.Event{Kind: report.EventAnswered, Time: now, Host: host, URL: u, RequestKind: report.RequestPage, Collector: 1, Request: uint32(n),
 			Status: http.StatusOK, Bytes: 10_000, Took: 150 * time.Millisecond, Date: now.Truncate(time.Second), Remote: "192.0.2.7:80"})
 		requests++
 	}

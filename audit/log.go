@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit/internal/tiles"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 var (
@@ -167,7 +167,7 @@ func clockID() string {
 //
 // Event returns when the event is in memory. If 4 MiB wait to be written, it writes them first.
 // After Close it does nothing, except that the first call calls the function of OnError.
-func (l *Log) Event(e collyrobots.Event) {
+func (l *Log) Event(e report.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -145,7 +146,7 @@ func TestDiskCannotBeWritten(t *testing.T) {
 	l := mustOpen(t, dir, audit.OnError(func(err error) { told <- err }))
 	body := make([]byte, 100_000)
 	event := func(n int) {
-		l.Event(collyrobots.Event{Kind: collyrobots.EventRobots, Time: time.Now(), URL: fmt.Sprint("http://a.test/", n), Body: append(body, byte(n))})
+		l.Event(report.Event{Kind: report.EventRobots, Time: time.Now(), URL: fmt.Sprint("http://a.test/", n), Body: append(body, byte(n))})
 	}
 	event(0)
 	robots := filepath.Join(dir, "robots")
@@ -165,8 +166,8 @@ func TestDiskCannotBeWritten(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	l.Event(collyrobots.Event{})
-	l.Event(collyrobots.Event{})
+	l.Event(report.Event{})
+	l.Event(report.Event{})
 	if err := <-told; !errors.Is(err, audit.ErrClosed) || len(told) > 0 {
 		t.Errorf("OnError was told %v, and %d more", err, len(told))
 	}
@@ -221,8 +222,8 @@ func TestLongURL(t *testing.T) {
 	dir := t.TempDir()
 	l := mustOpen(t, dir)
 	long := "http://a.test/" + strings.Repeat("x", 1<<20)
-	l.Event(collyrobots.Event{Kind: collyrobots.EventDenied, URL: long, From: long, Err: errors.Join(io.EOF, errors.New(long)),
-		Decision: &collyrobots.Decision{URL: long, Group: long, Err: context.Canceled}})
+	l.Event(report.Event{Kind: report.EventDenied, URL: long, From: long, Err: errors.Join(io.EOF, errors.New(long)),
+		Decision: &report.Decision{URL: long, Group: long, Err: context.Canceled}})
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -15,13 +15,13 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // waitingEvent returns an event that has no rules to check.
-func waitingEvent(n int) collyrobots.Event {
-	return collyrobots.Event{Kind: collyrobots.EventWaiting, Time: time.Now(), URL: fmt.Sprint("http://shop.test/", n), Count: n}
+func waitingEvent(n int) report.Event {
+	return report.Event{Kind: report.EventWaiting, Time: time.Now(), URL: fmt.Sprint("http://shop.test/", n), Count: n}
 }
 
 // writeLog writes a log with n events.
@@ -238,7 +238,7 @@ func TestManyGoroutines(t *testing.T) {
 // TestAnyText logs events that have odd bytes in each of their texts, and reads them back.
 func TestAnyText(t *testing.T) {
 	for _, text := range []string{"\xff", `\ufffd\\ufffd\` + "\xff\\", "\u2028<&>\u2029", "\x00\x7f\"\n", "\xed\xa0\x80"} {
-		e := collyrobots.Event{Kind: collyrobots.EventDenied, Time: time.Now(), Decision: &collyrobots.Decision{Reason: collyrobots.ReasonUsage}}
+		e := report.Event{Kind: report.EventDenied, Time: time.Now(), Decision: &report.Decision{Reason: report.ReasonUsage}}
 		for _, value := range []reflect.Value{reflect.ValueOf(&e).Elem(), reflect.ValueOf(e.Decision).Elem()} {
 			for i := range value.NumField() {
 				if f := value.Field(i); f.Kind() == reflect.String && f.String() == "" {
@@ -247,16 +247,16 @@ func TestAnyText(t *testing.T) {
 			}
 		}
 		mustBeLogged(t, e, text)
-		e = collyrobots.Event{Kind: collyrobots.EventDenied, Time: time.Now()}
+		e = report.Event{Kind: report.EventDenied, Time: time.Now()}
 		long := strings.Repeat(text, 80_000)
 		e.URL, e.From = long, long
-		e.Decision = &collyrobots.Decision{Reason: collyrobots.ReasonUsage, URL: long, LinkedFrom: long, Group: long}
+		e.Decision = &report.Decision{Reason: report.ReasonUsage, URL: long, LinkedFrom: long, Group: long}
 		mustBeLogged(t, e, long)
 	}
 }
 
 // mustBeLogged logs an event with a text in its errors and its rule, and reads it back.
-func mustBeLogged(t *testing.T, e collyrobots.Event, text string) {
+func mustBeLogged(t *testing.T, e report.Event, text string) {
 	t.Helper()
 	e.Err = errors.New(text)
 	e.Decision.Err = e.Err

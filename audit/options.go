@@ -10,7 +10,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // An Option sets one property of a Log. The zero Option is not valid.
@@ -137,7 +137,7 @@ type concealer struct {
 const hidden = "hmac-sha256-"
 
 // event returns e with all URLs concealed. Errors are replaced, because their texts have URLs.
-func (c concealer) event(e collyrobots.Event) collyrobots.Event {
+func (c concealer) event(e report.Event) report.Event {
 	if c.secret == nil {
 		return e
 	}

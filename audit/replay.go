@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // A replay checks the events of several logs in the order of their times. Hosts and URLs are kept as
@@ -35,11 +35,11 @@ type lastStart struct {
 }
 
 // sourceBefore is the source of a delay that an earlier request had.
-const sourceBefore collyrobots.DelaySource = "as before"
+const sourceBefore report.DelaySource = "as before"
 
 // inForce returns the delay in force at a start, and its source. A sender that does not know the
 // earlier requests, such as a new process, has to keep the delay of the last one.
-func (last lastStart) inForce(e *collyrobots.Event) (time.Duration, collyrobots.DelaySource) {
+func (last lastStart) inForce(e *report.Event) (time.Duration, report.DelaySource) {
 	if e.Delay == 0 && e.Gap == 0 && e.Group == "" {
 		return last.delay, sourceBefore
 	}
@@ -48,9 +48,9 @@ func (last lastStart) inForce(e *collyrobots.Event) (time.Duration, collyrobots.
 
 // lasting returns a delay if it comes from robots.txt or from MinDelay, and otherwise 0. Back-off and
 // response times are known only to the process that has measured them.
-func lasting(delay time.Duration, source collyrobots.DelaySource) time.Duration {
+func lasting(delay time.Duration, source report.DelaySource) time.Duration {
 	switch source {
-	case collyrobots.SourceCrawlDelay, collyrobots.SourceRequestRate, collyrobots.SourceMinDelay, sourceBefore:
+	case report.SourceCrawlDelay, report.SourceRequestRate, report.SourceMinDelay, sourceBefore:
 		return delay
 	}
 	return 0
@@ -65,22 +65,22 @@ type siteState struct {
 // robotsFacts are what an event says about a robots.txt.
 type robotsFacts struct {
 	hash   string
-	status collyrobots.RobotsStatus
+	status report.RobotsStatus
 }
 
 // statusesOf returns the states of a robots.txt that a decision with this reason may come from.
-func statusesOf(r collyrobots.Reason) []collyrobots.RobotsStatus {
+func statusesOf(r report.Reason) []report.RobotsStatus {
 	switch r {
-	case collyrobots.ReasonRule, collyrobots.ReasonNoRule:
-		return []collyrobots.RobotsStatus{collyrobots.RobotsRules}
-	case collyrobots.ReasonNoRobots:
-		return []collyrobots.RobotsStatus{collyrobots.RobotsNone}
-	case collyrobots.ReasonUnreachable:
-		return []collyrobots.RobotsStatus{collyrobots.RobotsUnreachable}
-	case collyrobots.ReasonSiteDown:
-		return []collyrobots.RobotsStatus{collyrobots.RobotsSiteDown}
+	case report.ReasonRule, report.ReasonNoRule:
+		return []report.RobotsStatus{report.RobotsRules}
+	case report.ReasonNoRobots:
+		return []report.RobotsStatus{report.RobotsNone}
+	case report.ReasonUnreachable:
+		return []report.RobotsStatus{report.RobotsUnreachable}
+	case report.ReasonSiteDown:
+		return []report.RobotsStatus{report.RobotsSiteDown}
 	}
-	return []collyrobots.RobotsStatus{collyrobots.RobotsRules, collyrobots.RobotsNone}
+	return []report.RobotsStatus{report.RobotsRules, report.RobotsNone}
 }
 
 // maxStates bounds the states of a site.
@@ -132,18 +132,18 @@ func (p *replay) entry(s *stream) {
 	e := s.entry.Event
 	s.seen(e)
 	switch e.Kind {
-	case collyrobots.EventRobots:
+	case report.EventRobots:
 		p.robots(s, e)
-	case collyrobots.EventStarted:
+	case report.EventStarted:
 		p.started(s, e)
-	case collyrobots.EventAnswered:
+	case report.EventAnswered:
 		p.answered(s, e)
-	case collyrobots.EventDenied:
+	case report.EventDenied:
 		s.log.Denied++
 		if e.Decision != nil {
 			p.decision(s, e.Decision)
 		}
-	case collyrobots.EventMissed:
+	case report.EventMissed:
 		p.report.add(s.finding(CheckComplete, "%d events are missing, because the listener was too slow", e.Count))
 	}
 }
@@ -162,7 +162,7 @@ func (p *replay) notice(s *stream, n *Notice) {
 }
 
 // robots records a robots.txt.
-func (p *replay) robots(s *stream, e *collyrobots.Event) {
+func (p *replay) robots(s *stream, e *report.Event) {
 	key := hash(p, e.URL)
 	p.sites[key] = addState(p.sites[key], siteState{
 		fetched: e.Fetched.Unix(),
@@ -190,7 +190,7 @@ func addState(states []siteState, state siteState) []siteState {
 
 // decided reports whether one of the states has the time and the facts of a decision. timeKnown
 // says whether one has the time.
-func (p *replay) decided(states []siteState, d *collyrobots.Decision) (known, timeKnown bool) {
+func (p *replay) decided(states []siteState, d *report.Decision) (known, timeKnown bool) {
 	for _, status := range statusesOf(d.Reason) {
 		state := siteState{fetched: d.Fetched.Unix(), file: hash(p, robotsFacts{hash: d.Hash, status: status})}
 		if slices.Contains(states, state) {
@@ -201,17 +201,17 @@ func (p *replay) decided(states []siteState, d *collyrobots.Decision) (known, ti
 }
 
 // started checks a request that was sent.
-func (p *replay) started(s *stream, e *collyrobots.Event) {
+func (p *replay) started(s *stream, e *report.Event) {
 	s.log.Starts++
 	s.open[p.exchange(e)]++
 	p.gap(s, e)
 	switch e.RequestKind {
-	case collyrobots.RequestRobots, collyrobots.RequestSitemap, collyrobots.RequestTDM:
+	case report.RequestRobots, report.RequestSitemap, report.RequestTDM:
 		return // files that the plugin reads have no decision
 	}
 	p.report.check(CheckRules).Checked++
 	if e.Decision == nil {
-		if e.RequestKind != collyrobots.RequestRetry { // a retry of robots.txt or of a sitemap has none
+		if e.RequestKind != report.RequestRetry { // a retry of robots.txt or of a sitemap has none
 			p.report.add(s.finding(CheckRules, "the request was sent without a decision"))
 		}
 		return
@@ -228,16 +228,16 @@ func (p *replay) started(s *stream, e *collyrobots.Event) {
 }
 
 // exchange identifies a request of a log until it ends.
-func (p *replay) exchange(e *collyrobots.Event) uint64 {
+func (p *replay) exchange(e *report.Event) uint64 {
 	return hash(p, struct {
 		url                string
-		kind               collyrobots.RequestKind
+		kind               report.RequestKind
 		collector, request uint32
 	}{e.URL, e.RequestKind, e.Collector, e.Request})
 }
 
 // answered checks the end of a request.
-func (p *replay) answered(s *stream, e *collyrobots.Event) {
+func (p *replay) answered(s *stream, e *report.Event) {
 	p.report.check(CheckComplete).Checked++
 	x := p.exchange(e)
 	switch s.open[x] {
@@ -250,7 +250,7 @@ func (p *replay) answered(s *stream, e *collyrobots.Event) {
 	default:
 		s.open[x]--
 	}
-	if age := s.clock.age(e); e.RequestKind == collyrobots.RequestRobots && age > longest+slack {
+	if age := s.clock.age(e); e.RequestKind == report.RequestRobots && age > longest+slack {
 		p.report.add(s.finding(CheckFresh, "the response was %v old, as its Date says: a cache has kept it", age.Round(time.Second)))
 		return
 	}
@@ -262,7 +262,7 @@ func (p *replay) answered(s *stream, e *collyrobots.Event) {
 // A paceKey names what has one pace: a host, or a group of hosts.
 type paceKey struct{ host, group string }
 
-func paceOf(e *collyrobots.Event) paceKey {
+func paceOf(e *report.Event) paceKey {
 	if e.Group != "" {
 		return paceKey{group: e.Group}
 	}
@@ -273,7 +273,7 @@ func paceOf(e *collyrobots.Event) paceKey {
 const tolerance = time.Millisecond
 
 // gap checks the time since the last start of a request to the same host or group.
-func (p *replay) gap(s *stream, e *collyrobots.Event) {
+func (p *replay) gap(s *stream, e *report.Event) {
 	key := hash(p, paceOf(e))
 	before, known := p.paces[key]
 	delay, source := before.inForce(e)
@@ -321,12 +321,12 @@ func (p *replay) gap(s *stream, e *collyrobots.Event) {
 
 // latestStart returns the time of the latest request to the host or group of a started event. This
 // is the time of the event, unless its Gap is negative: then a later request is already in the log.
-func latestStart(e *collyrobots.Event) time.Time { return e.Time.Add(max(-e.Gap, 0)) }
+func latestStart(e *report.Event) time.Time { return e.Time.Add(max(-e.Gap, 0)) }
 
 // overtook reports whether the log has last before now, although that request started later. The
 // events of two plugins with one log may come in any order, and some transports do not report when
 // a request starts. e is the event of now, and gap is the time since last.
-func (last lastStart) overtook(now lastStart, e *collyrobots.Event, gap time.Duration) bool {
+func (last lastStart) overtook(now lastStart, e *report.Event, gap time.Duration) bool {
 	sameClock := last.log == now.log && last.process == now.process
 	return sameClock && gap < 0 && (e.Gap == 0 || gap >= -clockTolerance)
 }
@@ -334,13 +334,13 @@ func (last lastStart) overtook(now lastStart, e *collyrobots.Event, gap time.Dur
 // wasSet reports whether the gap between two times and the monotonic clock of the process disagree.
 // When a host joins a group, the Gap may count from its own last request, so only a time that went
 // back says something about a group. If entries were erased, a longer gap may have had requests.
-func (s *stream) wasSet(gap time.Duration, e *collyrobots.Event) bool {
+func (s *stream) wasSet(gap time.Duration, e *report.Event) bool {
 	forward := e.Group == "" && s.log.Erased == 0 && gap > max(e.Gap, 0)+clockTolerance
 	return gap < -clockTolerance || forward
 }
 
 // rate compares the delay in force with the Request-rate of the robots.txt, if the dialect has that.
-func (p *replay) rate(s *stream, e *collyrobots.Event) {
+func (p *replay) rate(s *stream, e *report.Event) {
 	if e.Decision.Hash == "" {
 		return
 	}
@@ -374,16 +374,16 @@ func (p *replay) except(s *stream, host, option, text string) {
 }
 
 // decision decides again, and compares.
-func (p *replay) decision(s *stream, d *collyrobots.Decision) {
+func (p *replay) decision(s *stream, d *report.Decision) {
 	host := s.entry.Event.Host
 	if d.Option != "" {
 		p.except(s, host, d.Option, "the option decided in place of the site")
 	}
 	switch d.Reason {
-	case collyrobots.ReasonIgnored:
+	case report.ReasonIgnored:
 		p.except(s, host, "IgnoreRobotsWithPermission", "robots.txt was not requested")
 		return
-	case collyrobots.ReasonRule, collyrobots.ReasonNoRule, collyrobots.ReasonDelay:
+	case report.ReasonRule, report.ReasonNoRule, report.ReasonDelay:
 	default:
 		return // the page was denied for another reason, or there are no rules; see fresh
 	}
@@ -407,8 +407,8 @@ const slack = time.Minute
 const longest = 24 * time.Hour
 
 // fresh checks that the robots.txt of a decision was known and fresh.
-func (p *replay) fresh(s *stream, d *collyrobots.Decision) {
-	if d.Reason == collyrobots.ReasonIgnored || d.Option == "RobotsTxt" {
+func (p *replay) fresh(s *stream, d *report.Decision) {
+	if d.Reason == report.ReasonIgnored || d.Option == "RobotsTxt" {
 		return
 	}
 	p.report.check(CheckFresh).Checked++

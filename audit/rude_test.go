@@ -15,6 +15,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // TestPermittedPrograms checks that the logs of programs that use an option instead of a robots.txt
@@ -39,11 +40,11 @@ func TestRudePrograms(t *testing.T) {
 func TestSlowListener(t *testing.T) {
 	const pages = 3000
 	x := program{name: "", loose: "there are no rules", sites: siteOf(404, ""), run: func(p *programRun) {
-		slow := func(e collyrobots.Event) {
+		slow := func(e report.Event) {
 			time.Sleep(10 * time.Millisecond)
 			p.log.Event(e)
 		}
-		robots := p.withListener(func(collyrobots.Event) {}, collyrobots.OnEvent(slow))
+		robots := p.withListener(func(report.Event) {}, collyrobots.OnEvent(slow))
 		c := p.collector(robots)
 		for _, u := range every("shop.test", pages) {
 			c.Visit(u)
@@ -81,10 +82,10 @@ func permittedPrograms() []program {
 		{name: "the operator's robots.txt denies", exceptions: []string{"shop.test: RobotsTxt: the option decided in place of the site"}, run: visit(forShop(collyrobots.RobotsTxt([]byte("User-agent: *\nDisallow: /\n")))...)},
 		{name: "an empty robots.txt of the operator", exceptions: []string{"shop.test: RobotsTxt: the option decided in place of the site"}, run: visit(forShop(collyrobots.RobotsTxt([]byte{}))...)},
 		{name: "a listener that hides the delay in force", exceptions: []string{"shop.test: MaxDelay: the crawl delay of 2s was capped at 0s"}, run: func(p *programRun) {
-			p.visitChanged(func(e *collyrobots.Event) { e.Delay = 0 }, every("shop.test", 2)...)
+			p.visitChanged(func(e *report.Event) { e.Delay = 0 }, every("shop.test", 2)...)
 		}},
 		{name: "a listener that hides the request rate", exceptions: []string{"shop.test: MaxDelay: the request rate of one in 10s was capped at 0s"}, sites: siteOf("User-agent: *\nRequest-rate: 1/10s\n", ""), run: func(p *programRun) {
-			hide := func(e collyrobots.Event) {
+			hide := func(e report.Event) {
 				e.Delay = 0
 				p.log.Event(e)
 			}
@@ -173,14 +174,14 @@ func rudePrograms() []program {
 		{name: "a listener that drops requests", faults: []string{
 			"complete: shop.test/3: the clock was set forward, or a request is missing: the log shows 4s since the last request to the host, and 2s have passed",
 		}, run: func(p *programRun) {
-			p.visitThrough(func(e collyrobots.Event) bool { return !strings.HasSuffix(e.URL, "/2") }, every("shop.test", 4)...)
+			p.visitThrough(func(e report.Event) bool { return !strings.HasSuffix(e.URL, "/2") }, every("shop.test", 4)...)
 		}},
 		{name: "a listener that drops starts", faults: []string{
 			"complete: shop.test/2: the request has ended but not started",
 			"complete: shop.test/3: the clock was set forward, or a request is missing: the log shows 4s since the last request to the host, and 2s have passed",
 		}, run: func(p *programRun) {
-			p.visitThrough(func(e collyrobots.Event) bool {
-				return e.Kind != collyrobots.EventStarted || !strings.HasSuffix(e.URL, "/2")
+			p.visitThrough(func(e report.Event) bool {
+				return e.Kind != report.EventStarted || !strings.HasSuffix(e.URL, "/2")
 			}, every("shop.test", 4)...)
 		}},
 		{name: "a listener that logs only requests", faults: []string{
@@ -189,15 +190,15 @@ func rudePrograms() []program {
 			"rules: shop.test/1: the log does not have the robots.txt that decided",
 			"complete: shop.test/1: nothing was known about http://shop.test/robots.txt when the request was sent",
 		}, run: func(p *programRun) {
-			p.visitThrough(func(e collyrobots.Event) bool {
-				return e.Kind == collyrobots.EventStarted || e.Kind == collyrobots.EventAnswered
+			p.visitThrough(func(e report.Event) bool {
+				return e.Kind == report.EventStarted || e.Kind == report.EventAnswered
 			}, every("shop.test", 2)...)
 		}},
 		{name: "a listener that changes the delay", faults: []string{
 			"rules: shop.test/0: the crawl delay is 2s, and the log has 0s",
 			"rules: shop.test/1: the crawl delay is 2s, and the log has 0s",
 		}, run: func(p *programRun) {
-			p.visitChanged(func(e *collyrobots.Event) {
+			p.visitChanged(func(e *report.Event) {
 				e.Delay = 0
 				if e.Decision != nil {
 					d := *e.Decision
@@ -213,8 +214,8 @@ func rudePrograms() []program {
 			"complete: shop.test/robots.txt: the request has ended but not started",
 			"delay: shop.test/robots.txt: -2s after the last request to the host, but the delay was 2s (as before)",
 		}, run: func(p *programRun) {
-			var held []collyrobots.Event
-			robots := p.withListener(func(e collyrobots.Event) { held = append(held, e) })
+			var held []report.Event
+			robots := p.withListener(func(e report.Event) { held = append(held, e) })
 			c := p.collector(robots)
 			c.Visit("http://shop.test/1")
 			robots.Close()
@@ -226,7 +227,7 @@ func rudePrograms() []program {
 			"rules: shop.test/2: the log does not have the robots.txt that decided",
 			"complete: shop.test/2: nothing was known about http://shop.test/robots.txt when the request was sent",
 		}, run: func(p *programRun) {
-			robots := p.withListener(func(collyrobots.Event) {})
+			robots := p.withListener(func(report.Event) {})
 			defer robots.Close()
 			c := p.collector(robots)
 			c.Visit("http://shop.test/1")
@@ -278,7 +279,7 @@ func rudePrograms() []program {
 			p.collector(robots).Visit("http://shop.test/1")
 			d, _ := robots.Check(p.Context(), "http://shop.test/1")
 			d.Allowed = true
-			d.Reason = collyrobots.ReasonNoRobots
+			d.Reason = report.ReasonNoRobots
 			p.getLogged("http://shop.test/1", &d)
 		}},
 		{name: "a new plugin for each page", faults: []string{
@@ -293,22 +294,22 @@ func rudePrograms() []program {
 }
 
 // getLogged requests a page without the plugin, and logs the request.
-func (p *programRun) getLogged(url string, d *collyrobots.Decision) {
+func (p *programRun) getLogged(url string, d *report.Decision) {
 	time.Sleep(time.Second) // the log gets the events so far
 	at := time.Now()
-	e := collyrobots.Event{Kind: collyrobots.EventStarted, Time: at, Host: "shop.test", URL: url, RequestKind: collyrobots.RequestPage, Decision: d}
+	e := report.Event{Kind: report.EventStarted, Time: at, Host: "shop.test", URL: url, RequestKind: report.RequestPage, Decision: d}
 	if d != nil {
 		e.Delay = d.Delay
-		e.Source = collyrobots.SourceCrawlDelay
+		e.Source = report.SourceCrawlDelay
 	}
 	p.log.Event(e)
 	p.get(&http.Client{Transport: p.web.Transport()}, url)
-	p.log.Event(collyrobots.Event{Kind: collyrobots.EventAnswered, Time: time.Now(), Host: e.Host, URL: url, RequestKind: e.RequestKind, Status: 200, Took: time.Since(at)})
+	p.log.Event(report.Event{Kind: report.EventAnswered, Time: time.Now(), Host: e.Host, URL: url, RequestKind: e.RequestKind, Status: 200, Took: time.Since(at)})
 }
 
 // visitThrough visits pages with a log that gets the events that keep accepts.
-func (p *programRun) visitThrough(keep func(collyrobots.Event) bool, urls ...string) {
-	p.visitWith(p.withListener(func(e collyrobots.Event) {
+func (p *programRun) visitThrough(keep func(report.Event) bool, urls ...string) {
+	p.visitWith(p.withListener(func(e report.Event) {
 		if keep(e) {
 			p.log.Event(e)
 		}
@@ -316,8 +317,8 @@ func (p *programRun) visitThrough(keep func(collyrobots.Event) bool, urls ...str
 }
 
 // visitChanged visits pages with a log that gets the events after a change.
-func (p *programRun) visitChanged(change func(*collyrobots.Event), urls ...string) {
-	p.visitThrough(func(e collyrobots.Event) bool {
+func (p *programRun) visitChanged(change func(*report.Event), urls ...string) {
+	p.visitThrough(func(e report.Event) bool {
 		change(&e)
 		p.log.Event(e)
 		return false
@@ -328,7 +329,7 @@ func (p *programRun) visitChanged(change func(*collyrobots.Event), urls ...strin
 // clock, which goes on.
 func (p *programRun) visitWithClock(shift time.Duration) {
 	isSet := false
-	p.visitChanged(func(e *collyrobots.Event) {
+	p.visitChanged(func(e *report.Event) {
 		isSet = isSet || strings.HasSuffix(e.URL, "/3")
 		if isSet {
 			e.Time = e.Time.Add(shift)

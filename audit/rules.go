@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // A rulebook parses the robots.txt files of logs. It keeps the last ones that were used.
@@ -104,7 +104,7 @@ func readBody(folder, hash string) ([]byte, error) {
 }
 
 // group returns the rules of the file and the names in a decision.
-func (b *rulebook) group(d *collyrobots.Decision) (*dialect.Group, error) {
+func (b *rulebook) group(d *report.Decision) (*dialect.Group, error) {
 	key := ruleKey{hash: d.Hash, dialect: d.Dialect, token: d.Token}
 	if element := b.parsed[key]; element != nil {
 		b.recent.MoveToFront(element)
@@ -131,7 +131,7 @@ func (b *rulebook) group(d *collyrobots.Decision) (*dialect.Group, error) {
 
 // disagrees decides again about the URL of a decision. It returns "" if the result is the same, and
 // otherwise what differs.
-func (b *rulebook) disagrees(d *collyrobots.Decision) string {
+func (b *rulebook) disagrees(d *report.Decision) string {
 	group, err := b.group(d)
 	if err != nil {
 		return err.Error()
@@ -144,7 +144,7 @@ func (b *rulebook) disagrees(d *collyrobots.Decision) string {
 	if d.CrawlDelay < delay {
 		return fmt.Sprintf("the crawl delay is %v, and the log has %v", delay, d.CrawlDelay)
 	}
-	if d.Reason == collyrobots.ReasonDelay {
+	if d.Reason == report.ReasonDelay {
 		return ""
 	}
 	got := group.DecideURL(u)

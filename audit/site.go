@@ -10,17 +10,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // A SiteReport says what a crawl did to one host, for the owner of the host.
 type SiteReport struct {
 	Host        string
 	First, Last time.Time // of the requests; zero if there were none
-	Requests    map[collyrobots.RequestKind]int
+	Requests    map[report.RequestKind]int
 	Statuses    map[int]int // responses by status; 0 counts requests without a response
 	Bytes       int64       // of all responses
-	Denied      map[collyrobots.Reason]int
+	Denied      map[report.Reason]int
 	Tokens      []string // the names that were looked for in robots.txt
 	Files       []SiteFile
 	Slowed      int           // how often the host asked for fewer requests: status 429 or 503
@@ -43,7 +43,7 @@ type SiteReport struct {
 type SiteFile struct {
 	URL     string
 	Time    time.Time // when it came into force
-	Status  collyrobots.RobotsStatus
+	Status  report.RobotsStatus
 	Hash    string // as in Event.Hash; "" if there are no rules
 	Fetches int    // how often it was read or confirmed
 }
@@ -62,22 +62,22 @@ const maxGaps = 500
 // as in HostStats, such as "example.com" or "example.com:8080". The error says that a folder could
 // not be read, or that the logs have no event of the host.
 func Site(host string, dirs ...string) (*SiteReport, error) {
-	report, err := Verify(dirs...)
+	verified, err := Verify(dirs...)
 	if err != nil {
 		return nil, err
 	}
 	s := &siteBuilder{SiteReport: SiteReport{
 		Host:     host,
-		OK:       report.OK(),
-		Requests: make(map[collyrobots.RequestKind]int),
+		OK:       verified.OK(),
+		Requests: make(map[report.RequestKind]int),
 		Statuses: make(map[int]int),
-		Denied:   make(map[collyrobots.Reason]int),
+		Denied:   make(map[report.Reason]int),
 	}}
-	for _, c := range report.Checks {
+	for _, c := range verified.Checks {
 		s.Faults += c.Faults
 	}
 	for i, dir := range dirs {
-		s.Erased += report.Logs[i].Erased
+		s.Erased += verified.Logs[i].Erased
 		err := s.read(dir)
 		if err != nil {
 			return nil, err
@@ -86,8 +86,8 @@ func Site(host string, dirs ...string) (*SiteReport, error) {
 	if s.events == 0 {
 		return nil, fmt.Errorf("audit: the log has no event of the host %q", host)
 	}
-	s.Findings = ofHost(report.Findings, host)
-	s.Exceptions = ofHost(report.Exceptions, host)
+	s.Findings = ofHost(verified.Findings, host)
+	s.Exceptions = ofHost(verified.Exceptions, host)
 	s.finish()
 	return &s.SiteReport, nil
 }
@@ -121,33 +121,33 @@ func (s *siteBuilder) read(dir string) error {
 	return nil
 }
 
-func (s *siteBuilder) event(e *collyrobots.Event) {
+func (s *siteBuilder) event(e *report.Event) {
 	s.events++
 	switch e.Kind {
-	case collyrobots.EventStarted:
+	case report.EventStarted:
 		s.Requests[e.RequestKind]++
 		s.starts = append(s.starts, SiteGap{Time: e.Time, Delay: e.Delay})
 		if d := e.Decision; d != nil && d.Token != "" && !slices.Contains(s.Tokens, d.Token) && len(s.Tokens) < 100 {
 			s.Tokens = append(s.Tokens, d.Token)
 		}
-	case collyrobots.EventAnswered:
+	case report.EventAnswered:
 		s.Statuses[e.Status]++
 		s.Bytes += e.Bytes
-	case collyrobots.EventDenied:
-		reason := collyrobots.Reason("other")
+	case report.EventDenied:
+		reason := report.Reason("other")
 		if e.Decision != nil {
 			reason = e.Decision.Reason
 		}
 		s.Denied[reason]++
-	case collyrobots.EventSlowed:
+	case report.EventSlowed:
 		s.Slowed++
-	case collyrobots.EventRobots:
+	case report.EventRobots:
 		s.file(e)
 	}
 }
 
 // file adds a robots.txt. One that has not changed counts as another fetch of the last one.
-func (s *siteBuilder) file(e *collyrobots.Event) {
+func (s *siteBuilder) file(e *report.Event) {
 	f := SiteFile{URL: e.URL, Time: e.Time, Status: e.RobotsStatus, Hash: e.Hash, Fetches: 1}
 	for i := len(s.Files) - 1; i >= 0; i-- {
 		last := &s.Files[i]
@@ -193,15 +193,15 @@ func (s *siteBuilder) finish() {
 
 // kindNames are the request kinds in the words of a report.
 var kindNames = []struct {
-	kind collyrobots.RequestKind
+	kind report.RequestKind
 	name string
 }{
-	{collyrobots.RequestPage, "pages"},
-	{collyrobots.RequestRedirect, "redirects"},
-	{collyrobots.RequestRobots, "robots.txt"},
-	{collyrobots.RequestSitemap, "sitemaps"},
-	{collyrobots.RequestTDM, "tdmrep.json"},
-	{collyrobots.RequestRetry, "repeated requests"},
+	{report.RequestPage, "pages"},
+	{report.RequestRedirect, "redirects"},
+	{report.RequestRobots, "robots.txt"},
+	{report.RequestSitemap, "sitemaps"},
+	{report.RequestTDM, "tdmrep.json"},
+	{report.RequestRetry, "repeated requests"},
 }
 
 // Sentences returns the report as sentences, for text and HTML.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 func TestSite(t *testing.T) {
@@ -21,7 +21,7 @@ func TestSite(t *testing.T) {
 	if !s.OK || len(s.Findings) > 0 || len(s.Exceptions) > 0 {
 		t.Errorf("got %v, %v", s.Findings, s.Exceptions)
 	}
-	if len(s.Files) != 3 || s.Files[0].Hash == s.Files[1].Hash || s.Requests[collyrobots.RequestRobots] != 3 || s.Requests[collyrobots.RequestPage] != 4 || s.Denied[collyrobots.ReasonRule] != 1+1 {
+	if len(s.Files) != 3 || s.Files[0].Hash == s.Files[1].Hash || s.Requests[report.RequestRobots] != 3 || s.Requests[report.RequestPage] != 4 || s.Denied[report.ReasonRule] != 1+1 {
 		t.Errorf("got %d files, %v requests, %v denials", len(s.Files), s.Requests, s.Denied)
 	}
 	if s.MinGap < time.Second || s.MinGap < s.Delay || len(s.Gaps) != 3 { // one for each run, because a period has five minutes
@@ -55,10 +55,10 @@ func TestSiteOfHostileLog(t *testing.T) {
 	dir := t.TempDir()
 	at := time.Now()
 	const hostile = "http://a.test/<script>alert(1)</script>"
-	d := &collyrobots.Decision{URL: hostile, Token: "<b>bot</b>", Allowed: true, Reason: collyrobots.ReasonRule, RobotsURL: hostile}
+	d := &report.Decision{URL: hostile, Token: "<b>bot</b>", Allowed: true, Reason: report.ReasonRule, RobotsURL: hostile}
 	forge(t, dir,
-		collyrobots.Event{Kind: collyrobots.EventRobots, Time: at, Host: "a.test", URL: hostile, RobotsStatus: "<i>"},
-		collyrobots.Event{Kind: collyrobots.EventStarted, Time: at, Host: "a.test", URL: hostile, RequestKind: collyrobots.RequestPage, Decision: d})
+		report.Event{Kind: report.EventRobots, Time: at, Host: "a.test", URL: hostile, RobotsStatus: "<i>"},
+		report.Event{Kind: report.EventStarted, Time: at, Host: "a.test", URL: hostile, RequestKind: report.RequestPage, Decision: d})
 	s, err := audit.Site("a.test", dir)
 	if err != nil {
 		t.Fatal(err)

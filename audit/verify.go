@@ -15,8 +15,8 @@ import (
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit/internal/tiles"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // Verify checks the logs in these folders. Logs of processes that shared their pace are checked
@@ -326,7 +326,7 @@ func (s *stream) finding(check Check, text string, args ...any) Finding {
 }
 
 // seen records the time of an event.
-func (s *stream) seen(e *collyrobots.Event) {
+func (s *stream) seen(e *report.Event) {
 	if s.log.First.IsZero() {
 		s.log.First = e.Time
 	}

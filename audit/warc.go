@@ -15,9 +15,9 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit/internal/tiles"
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // ExportWARC writes the logs in these folders as WARC 1.1 records (ISO 28500:2017), the format of
@@ -172,7 +172,7 @@ func (x *warcExport) entry(e IndexedEntry) error {
 	if e.Event != nil {
 		record.uri = warcURI(e.Event.URL)
 	}
-	if e.Event != nil && e.Event.Kind == collyrobots.EventRobots {
+	if e.Event != nil && e.Event.Kind == report.EventRobots {
 		file, err := x.robots(e, hash)
 		if err != nil {
 			return err
@@ -237,7 +237,7 @@ func (x *warcExport) robotsRecord(e IndexedEntry) (record warcRecord, err error)
 }
 
 // isOption reports whether a robots event has the file of the option RobotsTxt.
-func isOption(e *collyrobots.Event) bool { return e.Option == "RobotsTxt" }
+func isOption(e *report.Event) bool { return e.Option == "RobotsTxt" }
 
 // remember adds an element to a map that has at most maxCaptures elements.
 func remember[K comparable, V any](m map[K]V, key K, value V) {
@@ -334,7 +334,7 @@ func (p *warcPolicies) add(e Entry) {
 	}
 	d := e.Event.Decision
 	name := fmt.Sprintf("%v;token=%+q;version=%+q", d.Dialect, d.Token, p.version)
-	if d.Reason == collyrobots.ReasonIgnored {
+	if d.Reason == report.ReasonIgnored {
 		name = string(d.Reason)
 	}
 	if slices.Contains(p.names, name) {

@@ -19,6 +19,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit"
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/store"
 )
@@ -245,11 +246,11 @@ func TestExportWARCStore(t *testing.T) {
 }
 
 // robotsEvent returns the event of a robots.txt that was read.
-func robotsEvent(u, body string) collyrobots.Event {
+func robotsEvent(u, body string) report.Event {
 	sum := sha256.Sum256([]byte(body))
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	return collyrobots.Event{Kind: collyrobots.EventRobots, Time: at, Fetched: at, URL: u, Status: http.StatusOK,
-		RobotsStatus: collyrobots.RobotsRules, Hash: hex.EncodeToString(sum[:16]), Body: []byte(body)}
+	return report.Event{Kind: report.EventRobots, Time: at, Fetched: at, URL: u, Status: http.StatusOK,
+		RobotsStatus: report.RobotsRules, Hash: hex.EncodeToString(sum[:16]), Body: []byte(body)}
 }
 
 // TestExportWARCFiles exports robots.txt files that are unusual.

@@ -23,19 +23,20 @@ import (
 	"github.com/collyrobots/collyrobots/audit"
 	"github.com/collyrobots/collyrobots/audit/internal/tiles"
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
 // TestExportWARCHostileEvents exports events with any bytes in their texts and with impossible times.
 func TestExportWARCHostileEvents(t *testing.T) {
 	const inject = "http://a.test/\r\nWARC-Type: response\r\n\r\nWARC/1.1\r\n\x00\xff \"<>\\^`{|}é\u2028#a#b[]"
-	d := &collyrobots.Decision{URL: inject, Token: "Bot\"\r\nrobots: none\\é", Group: inject}
+	d := &report.Decision{URL: inject, Token: "Bot\"\r\nrobots: none\\é", Group: inject}
 	dir := t.TempDir()
 	forge(t, dir,
-		collyrobots.Event{Kind: collyrobots.EventStarted, URL: inject, From: inject, Host: inject, Decision: d},
-		collyrobots.Event{Kind: "x\r\n\r\n", URL: "\r\n", Time: time.Date(9999, 12, 31, 23, 0, 0, 0, time.FixedZone("", -3600))},
-		collyrobots.Event{Kind: collyrobots.EventRobots, URL: inject, Time: time.Date(0, 1, 1, 0, 0, 0, 0, time.FixedZone("", 3600)), Body: []byte("#")},
-		collyrobots.Event{Kind: collyrobots.EventDenied, URL: "http://a.test/" + strings.Repeat("ü", 100_000), Err: errors.New(inject)},
+		report.Event{Kind: report.EventStarted, URL: inject, From: inject, Host: inject, Decision: d},
+		report.Event{Kind: "x\r\n\r\n", URL: "\r\n", Time: time.Date(9999, 12, 31, 23, 0, 0, 0, time.FixedZone("", -3600))},
+		report.Event{Kind: report.EventRobots, URL: inject, Time: time.Date(0, 1, 1, 0, 0, 0, 0, time.FixedZone("", 3600)), Body: []byte("#")},
+		report.Event{Kind: report.EventDenied, URL: "http://a.test/" + strings.Repeat("ü", 100_000), Err: errors.New(inject)},
 		robotsEvent("http://"+strings.Repeat("long.", 400)+"test/robots.txt", "# long"),
 		robotsEvent("http://b.test/robots.txt", "# long"),
 	)
@@ -86,7 +87,7 @@ func TestExportWARCHosts(t *testing.T) {
 		{"/x", ""},
 	} {
 		dir := t.TempDir()
-		forge(t, dir, collyrobots.Event{Kind: collyrobots.EventDenied, URL: test.url})
+		forge(t, dir, report.Event{Kind: report.EventDenied, URL: test.url})
 		records, _ := exportWARC(t, dir)
 		if got := records[2].fields["WARC-Target-URI"]; got != test.want {
 			t.Errorf("%q became %q, want %q", test.url, got, test.want)
@@ -281,7 +282,7 @@ func TestExportWARCErased(t *testing.T) {
 	before, _ := exportWARC(t, dir)
 	var erase []uint64
 	for e := range audit.Entries(dir) {
-		if e.Index == 0 || e.Event != nil && (e.Event.URL == "http://shop.test/2" || e.Event.Kind == collyrobots.EventRobots) {
+		if e.Index == 0 || e.Event != nil && (e.Event.URL == "http://shop.test/2" || e.Event.Kind == report.EventRobots) {
 			erase = append(erase, e.Index)
 		}
 	}
@@ -444,9 +445,9 @@ func TestExportWARCPolicies(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, strings.Join(want, ", "))
 	}
 	many := t.TempDir()
-	var all []collyrobots.Event
+	var all []report.Event
 	for n := range 300 {
-		all = append(all, collyrobots.Event{Kind: collyrobots.EventDenied, Decision: &collyrobots.Decision{Token: fmt.Sprint("Bot", n)}})
+		all = append(all, report.Event{Kind: report.EventDenied, Decision: &report.Decision{Token: fmt.Sprint("Bot", n)}})
 	}
 	forge(t, many, all...)
 	records, _ = exportWARC(t, many)
@@ -561,7 +562,7 @@ func TestExportWARCOfRunningCrawl(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				l.Event(collyrobots.Event{Kind: collyrobots.EventWaiting, Time: time.Now(), URL: fmt.Sprint("http://a.test/", n)})
+				l.Event(report.Event{Kind: report.EventWaiting, Time: time.Now(), URL: fmt.Sprint("http://a.test/", n)})
 				time.Sleep(20 * time.Microsecond)
 			}
 		}

@@ -54,8 +54,9 @@ func (p *piece) asPackage() string {
 var packages = []string{
 	"context", "crypto/ed25519", "crypto/x509", "encoding/json", "encoding/pem", "errors", "fmt", "log", "log/slog", "net/http", "net/url", "os", "slices", "sync/atomic", "testing", "testing/synctest", "time",
 	"github.com/gocolly/colly/v2", "github.com/gocolly/colly/v2/queue", "github.com/collyrobots/collyrobots",
-	"github.com/collyrobots/collyrobots/dialect", "github.com/collyrobots/collyrobots/robotstest",
+	"github.com/collyrobots/collyrobots/dialect", "github.com/collyrobots/collyrobots/report", "github.com/collyrobots/collyrobots/robotstest",
 	"github.com/collyrobots/collyrobots/sitemap", "github.com/collyrobots/collyrobots/store",
+	"github.com/collyrobots/collyrobots/store/pacer", "github.com/collyrobots/collyrobots/store/urlstore",
 	"github.com/collyrobots/collyrobots/usage", "github.com/collyrobots/collyrobots/webbotauth",
 }
 

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/frontier"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 // rejects checks that Open returns an error for a folder.
@@ -160,7 +160,7 @@ var quiet = slog.New(slog.DiscardHandler)
 func TestOddPages(t *testing.T) {
 	f := open(t, t.TempDir())
 	long := strings.Repeat("a", 1<<12+1)
-	for _, p := range []*collyrobots.Page{nil, {URL: "http://[::1"}, {URL: "http://user:secret@a.test:port/"}, {URL: "http://a.test/", Host: long}} {
+	for _, p := range []*urlstore.Page{nil, {URL: "http://[::1"}, {URL: "http://user:secret@a.test:port/"}, {URL: "http://a.test/", Host: long}} {
 		added, err := f.Add(p)
 		if added || err == nil || !strings.HasPrefix(err.Error(), "frontier: ") || strings.Contains(err.Error(), "secret") {
 			t.Errorf("Add(%.60v) = %v, %v", p, added, err)
@@ -172,13 +172,13 @@ func TestOddPages(t *testing.T) {
 			t.Errorf("Take(%.60v) = true", p)
 		}
 	}
-	if err := f.End(nil, collyrobots.PageDone); err != nil {
+	if err := f.End(nil, urlstore.Done); err != nil {
 		t.Error(err)
 	}
-	if err := f.End(&collyrobots.Page{ID: 1}, 17); err == nil {
+	if err := f.End(&urlstore.Page{ID: 1}, 17); err == nil {
 		t.Error("End accepts an unknown result")
 	}
-	odd := []collyrobots.Page{
+	odd := []urlstore.Page{
 		{}, {URL: "\x00\xff"}, {URL: "data:x"}, {URL: "a b"}, {URL: "http://a.test/" + long}, {URL: "x", Host: "\x00", Key: "\x00"},
 		{URL: "http://[::1", Host: "h", Key: "k"}, {URL: "http://a.test/", Depth: -5, Collector: -7, From: "\xff", Request: []byte{}},
 		{URL: "http://a.test/", Collector: math.MaxInt, Depth: math.MinInt},
@@ -195,23 +195,23 @@ func TestOddPages(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.Pace(p.Host, time.Now(), false)
-		finish(t, f, p, collyrobots.PageDone)
+		finish(t, f, p, urlstore.Done)
 	}
 	end(t, f)
 }
 
 func TestClosed(t *testing.T) {
 	f := open(t, t.TempDir())
-	p := &collyrobots.Page{URL: "http://a.test/"}
+	p := &urlstore.Page{URL: "http://a.test/"}
 	if err := f.Again(p); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, errAdd := f.Add(&collyrobots.Page{URL: "http://a.test/2"})
+	_, errAdd := f.Add(&urlstore.Page{URL: "http://a.test/2"})
 	_, errNext := f.Next(t.Context())
-	for _, err := range []error{errAdd, errNext, f.Again(p), f.End(p, collyrobots.PageDone), f.Fail(p)} {
+	for _, err := range []error{errAdd, errNext, f.Again(p), f.End(p, urlstore.Done), f.Fail(p)} {
 		if !errors.Is(err, frontier.ErrClosed) {
 			t.Errorf("%v, want ErrClosed", err)
 		}

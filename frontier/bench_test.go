@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/frontier"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 // BenchmarkPage measures a page from Add to End. The pages belong to 1,000 hosts and wait in the
@@ -19,7 +19,7 @@ func BenchmarkPage(b *testing.B) {
 	}
 	defer f.Close()
 	add := func(i int) {
-		p := &collyrobots.Page{
+		p := &urlstore.Page{
 			URL:     fmt.Sprintf("https://host%d.example.com/section/page-%d.html", i%hosts, i),
 			Depth:   3,
 			From:    "www.example.com",
@@ -44,7 +44,7 @@ func BenchmarkPage(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := f.End(p, collyrobots.PageDone); err != nil {
+		if err := f.End(p, urlstore.Done); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/frontier"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 // leftOut returns the URLs of the pages that are left out.
@@ -34,7 +34,7 @@ func drain(t *testing.T, f *frontier.Frontier) []string {
 			return urls
 		}
 		urls = append(urls, p.URL)
-		finish(t, f, p, collyrobots.PageDone)
+		finish(t, f, p, urlstore.Done)
 	}
 }
 
@@ -57,7 +57,7 @@ func TestBudgets(t *testing.T) {
 			}
 		}
 		reopen(frontier.MaxPages(2), frontier.MaxDepth(3))
-		for _, p := range []collyrobots.Page{
+		for _, p := range []urlstore.Page{
 			{URL: "http://a.test/deep", Depth: 4},
 			{URL: "http://a.test/1", Depth: 3},
 			{URL: "http://a.test/2", Depth: 1},
@@ -69,7 +69,7 @@ func TestBudgets(t *testing.T) {
 				t.Errorf("Add(%s) = %v, %v", p.URL, added, err)
 			}
 		}
-		if added, err := f.Add(&collyrobots.Page{URL: "http://a.test/3"}); added || err != nil {
+		if added, err := f.Add(&urlstore.Page{URL: "http://a.test/3"}); added || err != nil {
 			t.Errorf("Add of a page that is left out = %v, %v", added, err)
 		}
 		if s := f.Stats(); s.OverBudget != 3 || s.Waiting != 3 || s.Duplicates != 1 {
@@ -99,9 +99,9 @@ func TestDeniedPagesDoNotCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, t.TempDir(), frontier.MaxPages(1))
 		add(t, f, "http://a.test/1")
-		finish(t, f, next(t, f, "http://a.test/1", 0), collyrobots.PageDenied)
+		finish(t, f, next(t, f, "http://a.test/1", 0), urlstore.Denied)
 		add(t, f, "http://a.test/2", "http://a.test/3")
-		finish(t, f, next(t, f, "http://a.test/2", 0), collyrobots.PageDone)
+		finish(t, f, next(t, f, "http://a.test/2", 0), urlstore.Done)
 		end(t, f)
 		if s := f.Stats(); s.OverBudget != 1 || s.Denied != 1 || s.Done != 1 {
 			t.Errorf("%+v", s)
@@ -113,7 +113,7 @@ func TestManyPagesLeftOut(t *testing.T) {
 	f := open(t, t.TempDir(), frontier.MaxDepth(1))
 	const pages = 250
 	for i := range pages {
-		if added, err := f.Add(&collyrobots.Page{URL: fmt.Sprintf("http://h%d.test/", i), Depth: 2}); !added || err != nil {
+		if added, err := f.Add(&urlstore.Page{URL: fmt.Sprintf("http://h%d.test/", i), Depth: 2}); !added || err != nil {
 			t.Fatal(added, err)
 		}
 	}
@@ -144,13 +144,13 @@ func TestRecrawl(t *testing.T) {
 		p := next(t, f, "http://a.test/", 0)
 		known := func() {
 			t.Helper()
-			if added, err := f.Add(&collyrobots.Page{URL: "http://a.test/"}); added || err != nil {
+			if added, err := f.Add(&urlstore.Page{URL: "http://a.test/"}); added || err != nil {
 				t.Errorf("Add = %v, %v, want false", added, err)
 			}
 		}
 		time.Sleep(2 * time.Hour)
 		known() // it is out
-		finish(t, f, p, collyrobots.PageDone)
+		finish(t, f, p, urlstore.Done)
 		time.Sleep(time.Hour - time.Second)
 		known()
 		time.Sleep(time.Second)
@@ -158,7 +158,7 @@ func TestRecrawl(t *testing.T) {
 		if s := f.Stats(); s.Done != 0 || s.Waiting != 1 {
 			t.Errorf("%+v", s)
 		}
-		finish(t, f, next(t, f, "http://a.test/", 0), collyrobots.PageDenied)
+		finish(t, f, next(t, f, "http://a.test/", 0), urlstore.Denied)
 		end(t, f)
 		time.Sleep(time.Hour)
 		add(t, f, "http://a.test/")
@@ -169,15 +169,15 @@ func TestAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		f := open(t, dir, frontier.MaxDepth(5))
-		again := func(url string) *collyrobots.Page {
+		again := func(url string) *urlstore.Page {
 			t.Helper()
-			p := &collyrobots.Page{URL: url, Depth: 1}
+			p := &urlstore.Page{URL: url, Depth: 1}
 			if err := f.Again(p); err != nil {
 				t.Fatal(err)
 			}
 			return p
 		}
-		stats := func(want collyrobots.FrontierStats) {
+		stats := func(want urlstore.Stats) {
 			t.Helper()
 			got := f.Stats()
 			got.Hosts, got.Oldest = 0, time.Time{}
@@ -186,30 +186,30 @@ func TestAgain(t *testing.T) {
 			}
 		}
 		p := again("http://a.test/unknown")
-		stats(collyrobots.FrontierStats{Out: 1})
+		stats(urlstore.Stats{Out: 1})
 		q := again("http://a.test/unknown")
-		stats(collyrobots.FrontierStats{Out: 1})
-		finish(t, f, p, collyrobots.PageFailed)
-		stats(collyrobots.FrontierStats{Out: 1})
-		finish(t, f, q, collyrobots.PageDone)
-		finish(t, f, q, collyrobots.PageFailed) // no effect
-		stats(collyrobots.FrontierStats{Done: 1})
+		stats(urlstore.Stats{Out: 1})
+		finish(t, f, p, urlstore.Failed)
+		stats(urlstore.Stats{Out: 1})
+		finish(t, f, q, urlstore.Done)
+		finish(t, f, q, urlstore.Failed) // no effect
+		stats(urlstore.Stats{Done: 1})
 		p = again("http://a.test/unknown")
-		stats(collyrobots.FrontierStats{Out: 1})
-		finish(t, f, p, collyrobots.PageReturned)
-		stats(collyrobots.FrontierStats{Waiting: 1})
+		stats(urlstore.Stats{Out: 1})
+		finish(t, f, p, urlstore.Returned)
+		stats(urlstore.Stats{Waiting: 1})
 		p = again("http://a.test/unknown")
-		stats(collyrobots.FrontierStats{Out: 1})
-		finish(t, f, p, collyrobots.PageFailed)
-		stats(collyrobots.FrontierStats{Waiting: 1})
+		stats(urlstore.Stats{Out: 1})
+		finish(t, f, p, urlstore.Failed)
+		stats(urlstore.Stats{Waiting: 1})
 		p = again("http://a.test/unknown") // it pauses
 		none(t, f, time.Minute)
-		finish(t, f, &collyrobots.Page{URL: p.URL}, collyrobots.PageDone) // found by its URL
-		if added, err := f.Add(&collyrobots.Page{URL: "http://a.test/deep", Depth: 6}); !added || err != nil {
+		finish(t, f, &urlstore.Page{URL: p.URL}, urlstore.Done) // found by its URL
+		if added, err := f.Add(&urlstore.Page{URL: "http://a.test/deep", Depth: 6}); !added || err != nil {
 			t.Fatal(added, err)
 		}
 		p = again("http://a.test/deep")
-		stats(collyrobots.FrontierStats{Done: 1, Out: 1})
+		stats(urlstore.Stats{Done: 1, Out: 1})
 		if urls := leftOut(t, f); len(urls) != 0 {
 			t.Errorf("%v are left out", urls)
 		}
@@ -217,9 +217,9 @@ func TestAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		f = open(t, dir)
-		finish(t, f, next(t, f, p.URL, 0), collyrobots.PageDone)
+		finish(t, f, next(t, f, p.URL, 0), urlstore.Done)
 		end(t, f)
-		stats(collyrobots.FrontierStats{Done: 2})
+		stats(urlstore.Stats{Done: 2})
 	})
 }
 
@@ -231,17 +231,17 @@ func TestAgainOfAPageThatIsNotInMemory(t *testing.T) {
 			add(t, f, fmt.Sprintf("http://a.test/%d", i))
 		}
 		f.Pace("a.test", time.Now(), false)
-		p := &collyrobots.Page{URL: fmt.Sprintf("http://a.test/%d", pages-10)}
+		p := &urlstore.Page{URL: fmt.Sprintf("http://a.test/%d", pages-10)}
 		if err := f.Again(p); err != nil {
 			t.Fatal(err)
 		}
 		for i := range pages {
 			if url := fmt.Sprintf("http://a.test/%d", i); url != p.URL {
-				finish(t, f, next(t, f, url, 0), collyrobots.PageDone)
+				finish(t, f, next(t, f, url, 0), urlstore.Done)
 			}
 		}
 		none(t, f, time.Minute)
-		finish(t, f, p, collyrobots.PageDone)
+		finish(t, f, p, urlstore.Done)
 		end(t, f)
 	})
 }

@@ -14,8 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/frontier"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 // A crawlState has the URLs of the pages of a folder, by what has become of them.
@@ -35,7 +35,7 @@ func smallCrawl(t *testing.T) (dir string, s crawlState) {
 			t.Fatal(err)
 		}
 		for i := range 300 {
-			p := &collyrobots.Page{URL: fmt.Sprintf("http://host%d.test/%d/%d", i%20, round, i)}
+			p := &urlstore.Page{URL: fmt.Sprintf("http://host%d.test/%d/%d", i%20, round, i)}
 			if added, err := f.Add(p); !added || err != nil {
 				t.Fatal(added, err)
 			}
@@ -47,7 +47,7 @@ func smallCrawl(t *testing.T) (dir string, s crawlState) {
 				t.Fatal(err)
 			}
 			f.Pace(p.Host, time.Now(), false)
-			finish(t, f, p, collyrobots.PageDone)
+			finish(t, f, p, urlstore.Done)
 			delete(s.waiting, p.URL)
 			s.done[p.URL] = true
 		}
@@ -63,7 +63,7 @@ func (s crawlState) lost(t *testing.T, f *frontier.Frontier) int {
 	t.Helper()
 	lost := 0
 	for url := range s.done {
-		if added, err := f.Add(&collyrobots.Page{URL: url}); added || err != nil {
+		if added, err := f.Add(&urlstore.Page{URL: url}); added || err != nil {
 			lost++
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/frontier"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 // crawled returns a folder with 20,000 pages of 50 hosts, and the URLs of those that are not done.
@@ -29,7 +29,7 @@ func crawled(t *testing.T) (dir string, urls map[string]bool) {
 		for j := range request {
 			request[j] = byte(random.Uint32())
 		}
-		p := &collyrobots.Page{URL: fmt.Sprintf("http://host%d.test/%d", i%50, i), Request: request}
+		p := &urlstore.Page{URL: fmt.Sprintf("http://host%d.test/%d", i%50, i), Request: request}
 		if added, err := f.Add(p); !added || err != nil {
 			t.Fatal(added, err)
 		}
@@ -41,7 +41,7 @@ func crawled(t *testing.T) (dir string, urls map[string]bool) {
 			t.Fatal(err)
 		}
 		f.Pace(p.Host, time.Now(), false)
-		finish(t, f, p, collyrobots.PageDone)
+		finish(t, f, p, urlstore.Done)
 		delete(urls, p.URL)
 	}
 	if err := f.Close(); err != nil {
@@ -142,7 +142,7 @@ func collect(t *testing.T, f *frontier.Frontier, urls map[string]bool) int {
 			t.Fatalf("%s was not added", p.URL)
 		}
 		f.Pace(p.Host, time.Now(), false)
-		finish(t, f, p, collyrobots.PageDone)
+		finish(t, f, p, urlstore.Done)
 	}
 }
 
@@ -160,6 +160,6 @@ func handedOut(t *testing.T, f *frontier.Frontier) map[string]int {
 		}
 		urls[p.URL]++
 		f.Pace(p.Host, time.Now(), false)
-		finish(t, f, p, collyrobots.PageDone)
+		finish(t, f, p, urlstore.Done)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/frontier"
 	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 // A program without a collector takes its pages from the frontier, and the plugin makes its client
@@ -48,7 +49,7 @@ func Example() {
 	}
 	defer f.Close()
 
-	if _, err := f.Add(&collyrobots.Page{URL: "http://shop.test/", Depth: 1}); err != nil {
+	if _, err := f.Add(&urlstore.Page{URL: "http://shop.test/", Depth: 1}); err != nil {
 		log.Fatal(err)
 	}
 	for {
@@ -64,13 +65,13 @@ func Example() {
 		switch {
 		case errors.As(err, &denied):
 			fmt.Println(p.URL, "denied")
-			err = f.End(p, collyrobots.PageDenied)
+			err = f.End(p, urlstore.Denied)
 		case err != nil:
 			err = f.Fail(p) // tried again later
 		default:
 			fmt.Println(p.URL)
 			for _, link := range links {
-				_, err = f.Add(&collyrobots.Page{URL: "http://shop.test" + link, Depth: p.Depth + 1})
+				_, err = f.Add(&urlstore.Page{URL: "http://shop.test" + link, Depth: p.Depth + 1})
 				if err != nil {
 					log.Fatal(err)
 				}
@@ -119,7 +120,7 @@ func ExampleFrontier_LeftOut() {
 		log.Fatal(err)
 	}
 	for _, url := range []string{"http://shop.test/tea", "http://shop.test/coffee"} {
-		if _, err := small.Add(&collyrobots.Page{URL: url}); err != nil {
+		if _, err := small.Add(&urlstore.Page{URL: url}); err != nil {
 			log.Fatal(err)
 		}
 	}

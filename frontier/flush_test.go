@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/frontier"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 // killed returns what a kill of the process would leave of a folder now.
@@ -28,12 +28,12 @@ func TestChangesSurviveAKillAfter10ms(t *testing.T) {
 		dir := t.TempDir()
 		f := open(t, dir)
 		add(t, f, "http://a.test/1", "http://a.test/2")
-		finish(t, f, next(t, f, "http://a.test/1", 0), collyrobots.PageDone)
+		finish(t, f, next(t, f, "http://a.test/1", 0), urlstore.Done)
 		time.Sleep(10 * time.Millisecond)
 		if s := open(t, killed(t, dir)).Stats(); s.Waiting != 1 || s.Done != 1 {
 			t.Errorf("%+v", s)
 		}
-		finish(t, f, next(t, f, "http://a.test/2", 0), collyrobots.PageDone)
+		finish(t, f, next(t, f, "http://a.test/2", 0), urlstore.Done)
 		time.Sleep(10 * time.Millisecond)
 		if s := open(t, killed(t, dir)).Stats(); s.Waiting != 0 || s.Done != 2 {
 			t.Errorf("%+v", s)
@@ -54,7 +54,7 @@ func TestWindowLimitsWhatAKillRepeats(t *testing.T) {
 		p := next(t, f, "http://h0.test/", 0)
 		most := 0
 		for i := 1; i < pages; i++ {
-			finish(t, f, p, collyrobots.PageDone)
+			finish(t, f, p, urlstore.Done)
 			p = next(t, f, fmt.Sprintf("http://h%d.test/", i), 0)
 			left := open(t, killed(t, dir))
 			const out = 1

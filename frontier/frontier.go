@@ -8,10 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
-var _ collyrobots.URLStore = (*Frontier)(nil)
+var _ urlstore.Store = (*Frontier)(nil)
 
 // A Frontier keeps the pages of a crawl in a folder and decides which page is next. Get one from
 // Open. All methods may be called from any goroutine.
@@ -136,7 +136,7 @@ func (f *Frontier) now() instant { return instant(time.Since(f.epoch)) }
 // not wait, and Add reports true.
 //
 // An error says that the page was not recorded: its URL is not valid, or the disk is full.
-func (f *Frontier) Add(p *collyrobots.Page) (added bool, err error) {
+func (f *Frontier) Add(p *urlstore.Page) (added bool, err error) {
 	normal, err := f.identify(p)
 	if err != nil {
 		return false, err
@@ -182,7 +182,7 @@ func (f *Frontier) Add(p *collyrobots.Page) (added bool, err error) {
 
 // isKnown reports whether Add certainly rejects a page, and sets its ID. Most links lead to known
 // pages, so Add looks for these without f.mu.
-func (f *Frontier) isKnown(p *collyrobots.Page, hash pageHash) bool {
+func (f *Frontier) isKnown(p *urlstore.Page, hash pageHash) bool {
 	if f.recrawl > 0 {
 		return false
 	}
@@ -196,13 +196,13 @@ func (f *Frontier) isKnown(p *collyrobots.Page, hash pageHash) bool {
 
 // identify sets Host and Key of a page if they are empty. It reports whether Key is the normal form
 // of the URL.
-func (f *Frontier) identify(p *collyrobots.Page) (normal bool, err error) {
+func (f *Frontier) identify(p *urlstore.Page) (normal bool, err error) {
 	if p == nil {
 		return false, errors.New("frontier: the page is nil")
 	}
-	key, host, err := normalize(p.URL)
+	key, host, err := urlstore.Normalize(p.URL)
 	if err != nil && (p.Key == "" || p.Host == "") {
-		return false, err
+		return false, fmt.Errorf("frontier: %w", err)
 	}
 	if p.Key == "" {
 		p.Key = key
@@ -226,7 +226,7 @@ func (f *Frontier) again(r seenRecord) bool {
 }
 
 // Take hands out p, which was just added, if Next would return it now. It does not read the disk.
-func (f *Frontier) Take(p *collyrobots.Page) bool {
+func (f *Frontier) Take(p *urlstore.Page) bool {
 	if p == nil {
 		return false
 	}
@@ -250,7 +250,7 @@ func (f *Frontier) Take(p *collyrobots.Page) bool {
 // and the budgets do not apply. If the page is out, it is out until End was called once for each
 // attempt, and the last call decides. It sets the ID of the page, and Host and Key if they are
 // empty.
-func (f *Frontier) Again(p *collyrobots.Page) error {
+func (f *Frontier) Again(p *urlstore.Page) error {
 	normal, err := f.identify(p)
 	if err != nil {
 		return err
@@ -307,7 +307,7 @@ func (f *Frontier) againOut(o *outPage) {
 // Next waits until the turn of a page has come, and hands it out. It returns io.EOF when no page
 // waits and no page is out. If ctx ends, it returns the cause of ctx. Each call returns another
 // page; calls that began earlier get their pages first.
-func (f *Frontier) Next(ctx context.Context) (*collyrobots.Page, error) {
+func (f *Frontier) Next(ctx context.Context) (*urlstore.Page, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -339,11 +339,11 @@ func (f *Frontier) Next(ctx context.Context) (*collyrobots.Page, error) {
 // for good. PageReturned lets it wait at its old position. PagePostponed lets it wait for the next
 // run; Next does not count it, and another call of End may follow. End has no effect if p is
 // neither out nor postponed. It finds the page by ID, or by Key or URL if ID is 0.
-func (f *Frontier) End(p *collyrobots.Page, result collyrobots.PageResult) error {
+func (f *Frontier) End(p *urlstore.Page, result urlstore.Result) error {
 	if p == nil {
 		return nil
 	}
-	if result < collyrobots.PageReturned || result > collyrobots.PagePostponed {
+	if result < urlstore.Returned || result > urlstore.Postponed {
 		return fmt.Errorf("frontier: %d is not a PageResult", result)
 	}
 	f.mu.Lock()
@@ -367,10 +367,10 @@ func (f *Frontier) End(p *collyrobots.Page, result collyrobots.PageResult) error
 }
 
 // Done is End with PageDone, for programs that call Next themselves.
-func (f *Frontier) Done(p *collyrobots.Page) error { return f.End(p, collyrobots.PageDone) }
+func (f *Frontier) Done(p *urlstore.Page) error { return f.End(p, urlstore.Done) }
 
 // Fail is End with PageFailed, for programs that call Next themselves.
-func (f *Frontier) Fail(p *collyrobots.Page) error { return f.End(p, collyrobots.PageFailed) }
+func (f *Frontier) Fail(p *urlstore.Page) error { return f.End(p, urlstore.Failed) }
 
 // Pace says that a page of a host that was handed out has had its response. The next page of the
 // host is handed out up to 100 milliseconds before next, so that it can wait for the exact time
@@ -397,7 +397,7 @@ func (f *Frontier) Pace(host string, next time.Time, alone bool) {
 
 // Stats returns the counts so far. Oldest is exact to the second for the order of discovery. With
 // ByDepth and ByPriority it is the time of the oldest of the pages that are next.
-func (f *Frontier) Stats() collyrobots.FrontierStats {
+func (f *Frontier) Stats() urlstore.Stats {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := f.total.stats()

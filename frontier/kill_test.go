@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/frontier"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 // crawlerVariable has the crawl of a process that TestKill starts, as JSON.
@@ -72,7 +72,7 @@ func crawl(job string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := f.Add(&collyrobots.Page{URL: urlOf(0)}); err != nil {
+	if _, err := f.Add(&urlstore.Page{URL: urlOf(0)}); err != nil {
 		return err
 	}
 	errs := make(chan error)
@@ -108,18 +108,18 @@ func (c crawler) work(ctx context.Context, f *frontier.Frontier, log io.Writer) 
 		fmt.Fprintf(log, "fetch %d\n", page)
 		f.Pace(p.Host, time.Now().Add(time.Duration(page%3)*time.Millisecond), page%2 == 0)
 		for _, l := range c.links(page) {
-			if _, err := f.Add(&collyrobots.Page{URL: urlOf(l), Depth: p.Depth + 1}); err != nil {
+			if _, err := f.Add(&urlstore.Page{URL: urlOf(l), Depth: p.Depth + 1}); err != nil {
 				return err
 			}
 		}
-		result := collyrobots.PageDone
+		result := urlstore.Done
 		switch {
 		case page%11 == 3:
-			result = collyrobots.PageDenied
+			result = urlstore.Denied
 		case page%13 == 4 && !c.Last && p.Attempts < 2:
-			result = collyrobots.PageFailed
+			result = urlstore.Failed
 		}
-		if result != collyrobots.PageFailed {
+		if result != urlstore.Failed {
 			fmt.Fprintf(log, "end %d\n", page)
 		}
 		if err := f.End(p, result); err != nil {

@@ -6,13 +6,13 @@ import (
 	"errors"
 	"iter"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 // LeftOut returns the pages that a budget leaves out, host by host. If a page cannot be read, the
 // sequence ends with the error. Other methods may be called during the iteration.
-func (f *Frontier) LeftOut() iter.Seq2[*collyrobots.Page, error] {
-	return func(yield func(*collyrobots.Page, error) bool) {
+func (f *Frontier) LeftOut() iter.Seq2[*urlstore.Page, error] {
+	return func(yield func(*urlstore.Page, error) bool) {
 		from := []byte{leftKey}
 		for from != nil {
 			pages, next, err := f.leftOutFrom(from)
@@ -35,7 +35,7 @@ const mostLeftOut = 100
 
 // leftOutFrom returns some of the pages that are left out, beginning with the key from, and the key
 // to continue with, or nil if there are no more.
-func (f *Frontier) leftOutFrom(from []byte) (pages []*collyrobots.Page, next []byte, err error) {
+func (f *Frontier) leftOutFrom(from []byte) (pages []*urlstore.Page, next []byte, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.usable(); err != nil {

@@ -16,8 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/frontier"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 // TestModel compares a frontier with a simple model of it, over random calls. The environment
@@ -55,7 +55,7 @@ func numberIn(t *testing.T, name string, otherwise uint64) uint64 {
 
 // A modelPage is a page that was added.
 type modelPage struct {
-	collyrobots.Page
+	urlstore.Page
 	state    string // "waiting", "out", "postponed", "done", "denied", "failed" or "left out"
 	order    int
 	failures int
@@ -276,9 +276,9 @@ func (m *model) crash() {
 	m.open()
 }
 
-func (m *model) page() *collyrobots.Page {
+func (m *model) page() *urlstore.Page {
 	host := m.IntN(m.sites)
-	return &collyrobots.Page{
+	return &urlstore.Page{
 		URL:       fmt.Sprintf("http://h%d.test/%d", host, m.IntN(300/(1+host))),
 		Collector: m.IntN(2),
 		Depth:     1 + m.IntN(6),
@@ -287,7 +287,7 @@ func (m *model) page() *collyrobots.Page {
 	}
 }
 
-func keyOf(p *collyrobots.Page) string { return fmt.Sprint(p.Collector, " ", p.Key) }
+func keyOf(p *urlstore.Page) string { return fmt.Sprint(p.Collector, " ", p.Key) }
 
 func (m *model) add() {
 	p := m.page()
@@ -324,7 +324,7 @@ func (m *model) add() {
 }
 
 // record adds a page that was added, in a state that the budgets may change.
-func (m *model) record(p *collyrobots.Page, state string) {
+func (m *model) record(p *urlstore.Page, state string) {
 	q := &modelPage{Page: *p, state: state}
 	if m.byDepth {
 		q.order = p.Depth
@@ -394,9 +394,9 @@ func (m *model) end() {
 	if p == nil {
 		return
 	}
-	result := collyrobots.PageResult(m.IntN(4))
+	result := urlstore.Result(m.IntN(4))
 	if m.IntN(10) == 0 {
-		result = collyrobots.PagePostponed
+		result = urlstore.Postponed
 	}
 	given := p.Page
 	if m.IntN(3) == 0 {
@@ -419,17 +419,17 @@ func (m *model) end() {
 		h.answered = max(h.answered-1, 0)
 	}
 	switch result {
-	case collyrobots.PagePostponed:
+	case urlstore.Postponed:
 		p.state = "postponed"
-	case collyrobots.PageReturned:
+	case urlstore.Returned:
 		p.state = "waiting"
-	case collyrobots.PageDone:
+	case urlstore.Done:
 		p.state = "done"
 		h.known = true
-	case collyrobots.PageDenied:
+	case urlstore.Denied:
 		p.state = "denied"
 		h.known = true
-	case collyrobots.PageFailed:
+	case urlstore.Failed:
 		p.failures++
 		p.state = "waiting"
 		p.pause = time.Now().Add([]time.Duration{10 * time.Second, time.Minute, 0}[p.failures-1])
@@ -479,7 +479,7 @@ func (m *model) again() {
 func (m *model) compare() {
 	got := m.f.Stats()
 	got.Oldest = time.Time{}
-	want := collyrobots.FrontierStats{
+	want := urlstore.Stats{
 		Waiting:    m.count("waiting") + m.count("postponed"),
 		Out:        m.count("out"),
 		Done:       m.count("done"),

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/frontier"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 // open opens a frontier that is closed when the test ends.
@@ -32,7 +32,7 @@ func open(t *testing.T, dir string, opts ...frontier.Option) *frontier.Frontier 
 func add(t *testing.T, f *frontier.Frontier, urls ...string) {
 	t.Helper()
 	for _, url := range urls {
-		added, err := f.Add(&collyrobots.Page{URL: url, Depth: 1})
+		added, err := f.Add(&urlstore.Page{URL: url, Depth: 1})
 		if err != nil || !added {
 			t.Fatalf("Add(%s) = %v, %v", url, added, err)
 		}
@@ -40,7 +40,7 @@ func add(t *testing.T, f *frontier.Frontier, urls ...string) {
 }
 
 // next returns the next page, which must be the one with the given URL, and checks when it comes.
-func next(t *testing.T, f *frontier.Frontier, url string, after time.Duration) *collyrobots.Page {
+func next(t *testing.T, f *frontier.Frontier, url string, after time.Duration) *urlstore.Page {
 	t.Helper()
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -76,7 +76,7 @@ func end(t *testing.T, f *frontier.Frontier) {
 }
 
 // finish ends the attempt to fetch a page.
-func finish(t *testing.T, f *frontier.Frontier, p *collyrobots.Page, result collyrobots.PageResult) {
+func finish(t *testing.T, f *frontier.Frontier, p *urlstore.Page, result urlstore.Result) {
 	t.Helper()
 	if err := f.End(p, result); err != nil {
 		t.Fatal(err)
@@ -92,11 +92,11 @@ func TestPaceOfOddTimes(t *testing.T) {
 			add(t, f, "http://"+host+"/1", "http://"+host+"/2")
 			p := next(t, f, "http://"+host+"/1", 0)
 			f.Pace(host, at, true)
-			finish(t, f, p, collyrobots.PageDone)
-			finish(t, f, next(t, f, "http://"+host+"/2", 0), collyrobots.PageDone)
+			finish(t, f, p, urlstore.Done)
+			finish(t, f, next(t, f, "http://"+host+"/2", 0), urlstore.Done)
 		}
 		add(t, f, "http://never.test/1", "http://never.test/2")
-		finish(t, f, next(t, f, "http://never.test/1", 0), collyrobots.PageDone)
+		finish(t, f, next(t, f, "http://never.test/1", 0), urlstore.Done)
 		f.Pace("never.test", time.Unix(1<<62, 0), true)
 		none(t, f, time.Hour)
 	})
@@ -111,11 +111,11 @@ func TestHostIsPaced(t *testing.T) {
 		f.Pace("a.test", time.Now().Add(time.Second), true)
 		q := next(t, f, "http://a.test/2", 900*time.Millisecond)
 		none(t, f, time.Minute) // one request may be in flight
-		finish(t, f, p, collyrobots.PageDone)
+		finish(t, f, p, urlstore.Done)
 		none(t, f, time.Minute)
-		finish(t, f, q, collyrobots.PageDone)
+		finish(t, f, q, urlstore.Done)
 		p = next(t, f, "http://a.test/3", 0)
-		finish(t, f, p, collyrobots.PageDone)
+		finish(t, f, p, urlstore.Done)
 		end(t, f)
 	})
 }
@@ -128,7 +128,7 @@ func TestUnpacedHostHasAnEighthOfTheWindow(t *testing.T) {
 		f.Pace("a.test", time.Now(), false)
 		next(t, f, "http://a.test/2", 0)
 		none(t, f, time.Minute)
-		finish(t, f, p, collyrobots.PageDone)
+		finish(t, f, p, urlstore.Done)
 		next(t, f, "http://a.test/3", 0)
 		none(t, f, time.Minute)
 	})
@@ -169,7 +169,7 @@ func TestWindow(t *testing.T) {
 		p := next(t, f, "http://a.test/", 0)
 		next(t, f, "http://b.test/", 0)
 		none(t, f, time.Hour)
-		time.AfterFunc(time.Second, func() { finish(t, f, p, collyrobots.PageDone) })
+		time.AfterFunc(time.Second, func() { finish(t, f, p, urlstore.Done) })
 		next(t, f, "http://c.test/", time.Second)
 	})
 }
@@ -180,18 +180,18 @@ func TestFailedPagePauses(t *testing.T) {
 		add(t, f, "http://a.test/1", "http://a.test/2", "http://a.test/3")
 		f.Pace("a.test", time.Now(), false)
 		p := next(t, f, "http://a.test/1", 0)
-		finish(t, f, p, collyrobots.PageFailed)
+		finish(t, f, p, urlstore.Failed)
 		q := next(t, f, "http://a.test/2", 0)
 		none(t, f, 5*time.Second) // one page at a time, because the host has not answered since
-		finish(t, f, q, collyrobots.PageDone)
-		finish(t, f, next(t, f, "http://a.test/3", 0), collyrobots.PageDone)
+		finish(t, f, q, urlstore.Done)
+		finish(t, f, next(t, f, "http://a.test/3", 0), urlstore.Done)
 		p = next(t, f, "http://a.test/1", 5*time.Second)
 		if p.Attempts != 1 {
 			t.Errorf("%d attempts, want 1", p.Attempts)
 		}
-		finish(t, f, p, collyrobots.PageFailed)
+		finish(t, f, p, urlstore.Failed)
 		p = next(t, f, "http://a.test/1", time.Minute)
-		finish(t, f, p, collyrobots.PageFailed)
+		finish(t, f, p, urlstore.Failed)
 		end(t, f)
 		if s := f.Stats(); s.Failed != 1 || s.Done != 2 || s.Waiting != 0 || s.Out != 0 {
 			t.Errorf("%+v", s)
@@ -204,7 +204,7 @@ func TestReturnedPageKeepsItsPlace(t *testing.T) {
 		f := open(t, t.TempDir())
 		add(t, f, "http://a.test/1", "http://a.test/2")
 		p := next(t, f, "http://a.test/1", 0)
-		finish(t, f, p, collyrobots.PageReturned)
+		finish(t, f, p, urlstore.Returned)
 		if p = next(t, f, "http://a.test/1", 0); p.Attempts != 0 {
 			t.Errorf("%d attempts, want 0", p.Attempts)
 		}
@@ -217,7 +217,7 @@ func TestNextEnds(t *testing.T) {
 		end(t, f)
 		add(t, f, "http://a.test/")
 		p := next(t, f, "http://a.test/", 0)
-		time.AfterFunc(time.Second, func() { finish(t, f, p, collyrobots.PageDenied) })
+		time.AfterFunc(time.Second, func() { finish(t, f, p, urlstore.Denied) })
 		start := time.Now()
 		end(t, f)
 		if waited := time.Since(start); waited != time.Second {
@@ -244,8 +244,8 @@ func TestNextEnds(t *testing.T) {
 func TestTake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, t.TempDir(), frontier.Window(24))
-		page := func(url string) *collyrobots.Page {
-			p := &collyrobots.Page{URL: url}
+		page := func(url string) *urlstore.Page {
+			p := &urlstore.Page{URL: url}
 			if added, err := f.Add(p); !added || err != nil {
 				t.Fatal(added, err)
 			}
@@ -266,7 +266,7 @@ func TestTake(t *testing.T) {
 		if s := f.Stats(); s.Out != 2 || s.Waiting != 1 {
 			t.Errorf("%+v", s)
 		}
-		finish(t, f, first, collyrobots.PageDone)
+		finish(t, f, first, urlstore.Done)
 		if s := f.Stats(); s.Out != 1 || s.Done != 1 {
 			t.Errorf("%+v", s)
 		}
@@ -279,12 +279,12 @@ func TestPostponedPageWaitsForTheNextRun(t *testing.T) {
 		f := open(t, dir, frontier.Window(1))
 		add(t, f, "http://a.test/1", "http://a.test/2", "http://b.test/")
 		p := next(t, f, "http://a.test/1", 0)
-		finish(t, f, p, collyrobots.PagePostponed)
+		finish(t, f, p, urlstore.Postponed)
 		q := next(t, f, "http://b.test/", 0)
-		finish(t, f, q, collyrobots.PagePostponed)
-		finish(t, f, next(t, f, "http://a.test/2", 0), collyrobots.PageDone)
+		finish(t, f, q, urlstore.Postponed)
+		finish(t, f, next(t, f, "http://a.test/2", 0), urlstore.Done)
 		end(t, f)
-		finish(t, f, q, collyrobots.PageDone)
+		finish(t, f, q, urlstore.Done)
 		end(t, f)
 		if s := f.Stats(); s.Waiting != 1 || s.Out != 0 || s.Done != 2 {
 			t.Errorf("%+v", s)
@@ -293,7 +293,7 @@ func TestPostponedPageWaitsForTheNextRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		f = open(t, dir)
-		finish(t, f, next(t, f, "http://a.test/1", 0), collyrobots.PageDone)
+		finish(t, f, next(t, f, "http://a.test/1", 0), urlstore.Done)
 		end(t, f)
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 // An Option sets one property of a Frontier. If an option is given twice, the later one applies.
@@ -20,8 +20,8 @@ type Option struct {
 type settings struct {
 	window  int
 	budget  budget
-	order   func(*collyrobots.Page) uint64 // the lowest comes first
-	recrawl time.Duration                  // 0 if pages are not added again
+	order   func(*urlstore.Page) uint64 // the lowest comes first
+	recrawl time.Duration               // 0 if pages are not added again
 	log     *slog.Logger
 }
 
@@ -32,7 +32,7 @@ const defaultWindow = 1024
 func configure(opts []Option) (settings, error) {
 	s := settings{
 		window: defaultWindow,
-		order:  func(*collyrobots.Page) uint64 { return 0 },
+		order:  func(*urlstore.Page) uint64 { return 0 },
 		log:    slog.Default(),
 	}
 	var faults []error
@@ -72,7 +72,7 @@ func Window(n int) Option {
 // The order of a page is decided when it is added. Pages that an earlier run has added keep theirs.
 func ByDepth() Option {
 	return Option{set: func(s *settings) {
-		s.order = func(p *collyrobots.Page) uint64 { return uint64(max(p.Depth, 0)) }
+		s.order = func(p *urlstore.Page) uint64 { return uint64(max(p.Depth, 0)) }
 	}}
 }
 
@@ -81,9 +81,9 @@ func ByDepth() Option {
 // page, with Host and Key set, from the goroutine that calls Add. f must not change the page.
 //
 // The order of a page is decided when it is added. Pages that an earlier run has added keep theirs.
-func ByPriority(f func(*collyrobots.Page) int) Option {
+func ByPriority(f func(*urlstore.Page) int) Option {
 	set := func(s *settings) {
-		s.order = func(p *collyrobots.Page) uint64 { return highestFirst(f(p)) }
+		s.order = func(p *urlstore.Page) uint64 { return highestFirst(f(p)) }
 	}
 	return option("ByPriority", set, f == nil, "the function is nil")
 }

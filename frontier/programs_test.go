@@ -3,9 +3,9 @@ package frontier_test
 import (
 	"testing"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/frontier"
 	"github.com/collyrobots/collyrobots/internal/frontiertest"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 // onDisk is a frontier that survives the runs of a crawl.
@@ -14,7 +14,7 @@ type onDisk struct {
 	f   *frontier.Frontier
 }
 
-func (d *onDisk) Open(t *testing.T) collyrobots.URLStore {
+func (d *onDisk) Open(t *testing.T) urlstore.Store {
 	d.f = open(t, d.dir)
 	return d.f
 }

@@ -7,7 +7,7 @@ import (
 	"hash/crc32"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 // A record is a key and a value of the engine. The first byte of a key says what the record is:
@@ -90,7 +90,7 @@ type pageHash [20]byte
 
 // hashOf returns the hash of a page, whose Host and Key must be set. 16 bytes of it are a SHA-256:
 // the chance that two of 50 million pages have the same one is 4e-24.
-func hashOf(p *collyrobots.Page) (h pageHash) {
+func hashOf(p *urlstore.Page) (h pageHash) {
 	b := make([]byte, 0, 256)
 	b = binary.AppendVarint(b, int64(p.Collector))
 	b = append(b, p.Key...)
@@ -261,7 +261,7 @@ const (
 const pageVersion = 1
 
 // encodePage returns the record of a page, without the facts that its key has.
-func encodePage(p *collyrobots.Page, normal bool) []byte {
+func encodePage(p *urlstore.Page, normal bool) []byte {
 	b := make([]byte, 0, 32+len(p.URL)+len(p.From)+len(p.Request))
 	b = append(b, pageVersion)
 	b = binary.AppendVarint(b, p.Found.UnixNano())
@@ -285,12 +285,12 @@ func encodePage(p *collyrobots.Page, normal bool) []byte {
 }
 
 // decodePage decodes a page of a host.
-func decodePage(b []byte, host string, at position) (*collyrobots.Page, error) {
+func decodePage(b []byte, host string, at position) (*urlstore.Page, error) {
 	d := decoder{rest: b}
 	if d.byte() != pageVersion {
 		return nil, errRecord
 	}
-	p := &collyrobots.Page{Host: host, ID: at.id}
+	p := &urlstore.Page{Host: host, ID: at.id}
 	p.Found = time.Unix(0, d.number())
 	p.URL = d.text()
 	key := d.byte()
@@ -316,7 +316,7 @@ func decodePage(b []byte, host string, at position) (*collyrobots.Page, error) {
 	case keyIsURL:
 		p.Key = p.URL
 	case keyIsNormal:
-		normal, _, err := normalize(p.URL)
+		normal, _, err := urlstore.Normalize(p.URL)
 		if err != nil {
 			return nil, errRecord
 		}

@@ -6,8 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/frontier"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 func TestPagesOutWaitAfterRestart(t *testing.T) {
@@ -15,7 +15,7 @@ func TestPagesOutWaitAfterRestart(t *testing.T) {
 		dir := t.TempDir()
 		f := open(t, dir)
 		found := time.Now()
-		full := &collyrobots.Page{
+		full := &urlstore.Page{
 			URL:       "http://a.test/1#fragment",
 			Collector: 3,
 			Depth:     7,
@@ -27,13 +27,13 @@ func TestPagesOutWaitAfterRestart(t *testing.T) {
 		}
 		add(t, f, "http://a.test/2", "http://a.test/3", "http://b.test/4")
 		next(t, f, full.URL, 0)
-		finish(t, f, next(t, f, "http://b.test/4", 0), collyrobots.PageDone)
+		finish(t, f, next(t, f, "http://b.test/4", 0), urlstore.Done)
 		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Hour)
 		f = open(t, dir)
-		want := collyrobots.FrontierStats{Waiting: 3, Done: 1, Hosts: 1, Oldest: found}
+		want := urlstore.Stats{Waiting: 3, Done: 1, Hosts: 1, Oldest: found}
 		if s := f.Stats(); fmt.Sprint(s) != fmt.Sprint(want) {
 			t.Errorf("got %+v, want %+v", s, want)
 		}
@@ -44,7 +44,7 @@ func TestPagesOutWaitAfterRestart(t *testing.T) {
 		if fmt.Sprint(*got) != fmt.Sprint(*full) {
 			t.Errorf("got %+v, want %+v", *got, *full)
 		}
-		again := &collyrobots.Page{URL: "HTTP://A.TEST:80/1", Collector: 3}
+		again := &urlstore.Page{URL: "HTTP://A.TEST:80/1", Collector: 3}
 		if added, err := f.Add(again); added || err != nil {
 			t.Errorf("Add = %v, %v, want false", added, err)
 		}
@@ -70,7 +70,7 @@ func TestManyPagesOfOneHost(t *testing.T) {
 				f = open(t, dir)
 			}
 			p := next(t, f, fmt.Sprintf("http://a.test/%d", i), 0)
-			finish(t, f, p, collyrobots.PageDone)
+			finish(t, f, p, urlstore.Done)
 		}
 		end(t, f)
 	})
@@ -80,12 +80,12 @@ func TestOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, option := range map[string]frontier.Option{
 			"depth":    frontier.ByDepth(),
-			"priority": frontier.ByPriority(func(p *collyrobots.Page) int { return -p.Depth }),
+			"priority": frontier.ByPriority(func(p *urlstore.Page) int { return -p.Depth }),
 		} {
 			dir := t.TempDir()
 			f := open(t, dir, option)
 			for i := range 500 {
-				p := &collyrobots.Page{URL: fmt.Sprintf("http://a.test/%d", i), Depth: 1 + i*7%500}
+				p := &urlstore.Page{URL: fmt.Sprintf("http://a.test/%d", i), Depth: 1 + i*7%500}
 				if added, err := f.Add(p); !added || err != nil {
 					t.Fatal(added, err)
 				}
@@ -101,7 +101,7 @@ func TestOrder(t *testing.T) {
 				if err != nil || p.Depth != depth {
 					t.Fatalf("%s: Next = %+v, %v, want depth %d", name, p, err, depth)
 				}
-				finish(t, f, p, collyrobots.PageDone)
+				finish(t, f, p, urlstore.Done)
 			}
 			end(t, f)
 		}
@@ -116,7 +116,7 @@ func TestIdleHostsAreForgotten(t *testing.T) {
 		for i := range hosts {
 			url := fmt.Sprintf("http://h%d.test/1", i)
 			add(t, f, url)
-			finish(t, f, next(t, f, url, 0), collyrobots.PageDone)
+			finish(t, f, next(t, f, url, 0), urlstore.Done)
 		}
 		for i := range hosts {
 			add(t, f, fmt.Sprintf("http://h%d.test/2", i)) // the budget of the host leaves it out

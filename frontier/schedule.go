@@ -8,14 +8,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 // The methods of this file decide which page is next. f.mu must be held.
 
 // handed is the result of Next.
 type handed struct {
-	page *collyrobots.Page
+	page *urlstore.Page
 	err  error
 }
 
@@ -75,7 +75,7 @@ func (f *Frontier) tick() {
 }
 
 // pick hands out the next page, or returns nil if no page may be handed out now.
-func (f *Frontier) pick(now instant) *collyrobots.Page {
+func (f *Frontier) pick(now instant) *urlstore.Page {
 	for {
 		h := f.first(now)
 		if h == nil {
@@ -257,7 +257,7 @@ func (f *Frontier) reconcile(h *host) {
 }
 
 // page reads a page.
-func (f *Frontier) page(h *host, at position) (*collyrobots.Page, error) {
+func (f *Frontier) page(h *host, at position) (*urlstore.Page, error) {
 	value, err := f.disk.get(pageKey(queueKey, h.name, at))
 	if err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 // A smallDisk is a file system with little space.
@@ -121,7 +121,7 @@ func fill(t *testing.T, f *Frontier) int {
 		for i := range random {
 			random[i] = byte(n * i * (n + i) >> 7)
 		}
-		p := &collyrobots.Page{URL: fmt.Sprintf("http://host%d.test/", n), Request: random}
+		p := &urlstore.Page{URL: fmt.Sprintf("http://host%d.test/", n), Request: random}
 		added, err := f.Add(p)
 		switch {
 		case err == nil && added:
@@ -152,10 +152,10 @@ func TestFullDisk(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := f.End(p, collyrobots.PageDone); err != nil {
+				if err := f.End(p, urlstore.Done); err != nil {
 					t.Fatal(err)
 				}
-				if added, err := f.Add(&collyrobots.Page{URL: p.URL}); added || err != nil {
+				if added, err := f.Add(&urlstore.Page{URL: p.URL}); added || err != nil {
 					t.Errorf("Add of a page that is done = %v, %v", added, err)
 				}
 			}
@@ -166,7 +166,7 @@ func TestFullDisk(t *testing.T) {
 			if regained {
 				disk.grow(100 << 20)
 				time.Sleep(3 * time.Second)
-				if added, err := f.Add(&collyrobots.Page{URL: "http://new.test/"}); !added || err != nil {
+				if added, err := f.Add(&urlstore.Page{URL: "http://new.test/"}); !added || err != nil {
 					t.Errorf("Add = %v, %v, although there is space again", added, err)
 				}
 				if s := f.Stats(); s.Unrecorded != 1 {
@@ -244,7 +244,7 @@ func TestRealFullDisk(t *testing.T) {
 	}
 	added := false
 	for start := time.Now(); !added && time.Since(start) < time.Minute; time.Sleep(100 * time.Millisecond) {
-		added, err = f.Add(&collyrobots.Page{URL: "http://new.test/"})
+		added, err = f.Add(&urlstore.Page{URL: "http://new.test/"})
 	}
 	if !added {
 		t.Errorf("Add: %v, although there is space again", err)

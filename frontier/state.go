@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 // The methods of this file change the records. f.mu must be held.
@@ -117,7 +117,7 @@ type pageChange struct {
 }
 
 // record records a page that waits or is left out from now on.
-func (f *Frontier) record(h *host, p *collyrobots.Page, pc pageChange) error {
+func (f *Frontier) record(h *host, p *urlstore.Page, pc pageChange) error {
 	r := h.recorded
 	if pc.to == waiting && r.waiting == 0 {
 		r.oldest = p.Found
@@ -179,7 +179,7 @@ func (f *Frontier) applyLater(c change) error {
 }
 
 // find returns the record of a page that is out, or nil if it is not out.
-func (f *Frontier) find(p *collyrobots.Page) (*outPage, error) {
+func (f *Frontier) find(p *urlstore.Page) (*outPage, error) {
 	if p.ID != 0 {
 		return f.out[p.ID], nil
 	}
@@ -198,20 +198,20 @@ func (f *Frontier) find(p *collyrobots.Page) (*outPage, error) {
 var pauseAfter = []time.Duration{10 * time.Second, time.Minute}
 
 // settle records how the last attempt of a page that is out has ended.
-func (f *Frontier) settle(o *outPage, result collyrobots.PageResult) error {
+func (f *Frontier) settle(o *outPage, result urlstore.Result) error {
 	switch result {
-	case collyrobots.PagePostponed:
+	case urlstore.Postponed:
 		f.postpone(o)
 		return nil
-	case collyrobots.PageReturned:
+	case urlstore.Returned:
 		f.release(o)
 		f.enqueue(o.host, waitingPage{at: o.at, found: o.found})
 		return nil
-	case collyrobots.PageFailed:
+	case urlstore.Failed:
 		return f.settleFailed(o)
 	}
 	to := done
-	if result == collyrobots.PageDenied {
+	if result == urlstore.Denied {
 		to = denied
 	}
 	if err := f.finish(o, to); err != nil {
@@ -403,8 +403,8 @@ func (f *Frontier) instant(t time.Time) instant { return instant(t.Sub(f.epoch))
 func (f *Frontier) time(at instant) time.Time { return f.epoch.Add(time.Duration(at)).Round(0) }
 
 // stats returns the counts for FrontierStats. Its Waiting includes the pages that are out.
-func (c counts) stats() collyrobots.FrontierStats {
-	return collyrobots.FrontierStats{
+func (c counts) stats() urlstore.Stats {
+	return urlstore.Stats{
 		Waiting:    c.waiting,
 		Done:       c.done,
 		Denied:     c.denied,

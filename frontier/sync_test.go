@@ -9,7 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 // A failingDisk is a file system on which one sync fails.
@@ -66,7 +66,7 @@ func TestFailedSync(t *testing.T) {
 			}
 			continue
 		}
-		_, err = f.Add(&collyrobots.Page{URL: "http://a.test/"})
+		_, err = f.Add(&urlstore.Page{URL: "http://a.test/"})
 		err = errors.Join(err, f.Close())
 		if err != nil && !disk.failed.Load() {
 			t.Errorf("sync %d: %v", i, err)

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/frontier"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 func TestWaitingFile(t *testing.T) {
@@ -25,7 +25,7 @@ func TestWaitingFile(t *testing.T) {
 		const empty = `{"version":1,"written":"2000-01-01T00:00:00Z"}` + "\n"
 		check(empty)
 		add(t, f, "http://b.test/1", "http://a.test/1", "http://a.test/2", "http://a.test/3", "http://c.test/1")
-		finish(t, f, next(t, f, "http://b.test/1", 0), collyrobots.PageDone)
+		finish(t, f, next(t, f, "http://b.test/1", 0), urlstore.Done)
 		next(t, f, "http://a.test/1", 0)
 		time.Sleep(59 * time.Second)
 		check(empty)
@@ -36,7 +36,7 @@ func TestWaitingFile(t *testing.T) {
 {"host":"c.test","waiting":1}
 {"host":"d.test:8080","waiting":1}
 `)
-		finish(t, f, next(t, f, "http://c.test/1", 0), collyrobots.PageDone)
+		finish(t, f, next(t, f, "http://c.test/1", 0), urlstore.Done)
 		time.Sleep(29 * time.Second)
 		if err := f.Close(); err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@
 //
 // # Hosts
 //
-// A host is a host as in [collyrobots.HostStats]: http and https are the same host, and each other
+// A host is a host as in [report.HostStats]: http and https are the same host, and each other
 // port is a host of its own. Redis lists the hosts that have waiting pages by the time when they
 // are due. A process takes hosts that are due, keeps them while their delays are short, and gives
 // them back if the next request must wait for longer, for example because of a long Crawl-delay or

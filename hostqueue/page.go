@@ -1,14 +1,14 @@
 package hostqueue
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
 
 	"github.com/collyrobots/collyrobots/dialect"
-	"github.com/collyrobots/collyrobots/internal/redact"
-	"github.com/collyrobots/collyrobots/internal/weburl"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 // mostURL is the length of the longest URL that is recorded, in bytes. RFC 9110, section 4.1,
@@ -18,7 +18,7 @@ const mostURL = 8000
 // A page is a page of the crawl.
 type page struct {
 	url      string // without a fragment
-	host     string // as in collyrobots.HostStats
+	host     string // as in report.HostStats
 	key      string // identifies the page among those of its host; empty after parsePage
 	depth    int    // as in colly.Request, 1 for a page of Add
 	attempts int    // the number of attempts that have failed
@@ -31,23 +31,43 @@ func newPage(raw string, depth int) (page, error) {
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		return page{}, fmt.Errorf(prefix+"%w", redact.ParseError(err))
+		return page{}, fmt.Errorf(prefix+"%w", withoutPassword(raw, err))
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return page{}, fmt.Errorf(prefix+"%q is not an http or https URL", u.Redacted())
 	}
-	authority, err := dialect.AuthorityOf(u)
-	if err != nil {
-		return page{}, fmt.Errorf(prefix+"%w", err)
-	}
 	u = u.ResolveReference(u) // removes dot segments
 	u.Fragment = ""
 	u.RawFragment = ""
-	key := weburl.DecodeUnreserved(dialect.Target(u))
-	if authority.Scheme == "http" {
-		key = "http:" + key // all other keys begin with a slash
+	_, err = dialect.AuthorityOf(u)
+	if err != nil {
+		return page{}, fmt.Errorf(prefix+"%w", err)
 	}
-	return page{url: u.String(), host: authority.Host, key: key, depth: depth}, nil
+	normal, host, err := urlstore.Normalize(u.String())
+	if err != nil {
+		return page{}, fmt.Errorf(prefix+"%w", err)
+	}
+	return page{url: u.String(), host: host, key: keyOf(normal), depth: depth}, nil
+}
+
+// keyOf returns the key of the page with this URL in normal form: its path and query. The key of a
+// page at an http URL begins with "http:", and all other keys begin with a slash.
+func keyOf(normal string) string {
+	scheme, rest, _ := strings.Cut(normal, "://")
+	target := rest[strings.IndexByte(rest, '/'):]
+	if scheme == "http" {
+		return "http:" + target
+	}
+	return target
+}
+
+// withoutPassword returns err, an error of url.Parse. If raw may contain a password, the result is an
+// error without the URL.
+func withoutPassword(raw string, err error) error {
+	if strings.Contains(raw, "@") {
+		return errors.New("invalid URL")
+	}
+	return err
 }
 
 // parsedURL returns the URL of the page.

@@ -21,7 +21,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/store/pacer"
 )
 
 // discard drops log records.
@@ -130,7 +132,7 @@ func TestNofollow(t *testing.T) {
 		s.run(t, "http://a.test/")
 		wantStats(t, s.queue, Stats{Hosts: 1, Done: 3})
 		wantRequests(t, web, "a.test", "/", "/1", "/2")
-		if n := s.robots.Stats().Decisions[collyrobots.ReasonNofollow]; n != 2 {
+		if n := s.robots.Stats().Decisions[report.ReasonNofollow]; n != 2 {
 			t.Errorf("%d denials", n)
 		}
 	})
@@ -381,8 +383,8 @@ func TestPauses(t *testing.T) {
 
 // TestClassify checks the classes of results.
 func TestClassify(t *testing.T) {
-	disallowed := func(r collyrobots.Reason) error {
-		return fmt.Errorf("Get: %w", &collyrobots.DisallowedError{Decision: collyrobots.Decision{Reason: r}})
+	disallowed := func(r report.Reason) error {
+		return fmt.Errorf("Get: %w", &collyrobots.DisallowedError{Decision: report.Decision{Reason: r}})
 	}
 	for _, test := range []struct {
 		err    error
@@ -402,12 +404,12 @@ func TestClassify(t *testing.T) {
 		{io.ErrUnexpectedEOF, 0, failure},
 		{collyrobots.ErrLeaseEnded, 0, failure},
 		{collyrobots.ErrRedirectWait, 0, failure},
-		{disallowed(collyrobots.ReasonRule), 0, denied},
-		{disallowed(collyrobots.ReasonDelay), 0, denied},
-		{disallowed(collyrobots.ReasonUnreachable), 0, failure},
-		{disallowed(collyrobots.ReasonSiteDown), 0, failure},
-		{&collyrobots.DisallowedError{Decision: collyrobots.Decision{Reason: collyrobots.ReasonUnreachable, Option: "WhenForbidden"}}, 0, denied},
-		{&collyrobots.DisallowedError{Decision: collyrobots.Decision{Reason: collyrobots.ReasonUnreachable, Option: "WhenUnreachable"}}, 0, failure},
+		{disallowed(report.ReasonRule), 0, denied},
+		{disallowed(report.ReasonDelay), 0, denied},
+		{disallowed(report.ReasonUnreachable), 0, failure},
+		{disallowed(report.ReasonSiteDown), 0, failure},
+		{&collyrobots.DisallowedError{Decision: report.Decision{Reason: report.ReasonUnreachable, Option: "WhenForbidden"}}, 0, denied},
+		{&collyrobots.DisallowedError{Decision: report.Decision{Reason: report.ReasonUnreachable, Option: "WhenUnreachable"}}, 0, failure},
 		{&collyrobots.PrivateNetworkError{}, 0, denied},
 		{&collyrobots.ShardError{}, 0, denied},
 		{colly.ErrForbiddenDomain, 0, denied},
@@ -575,7 +577,7 @@ type brokenPacer struct {
 	calls    atomic.Int32
 }
 
-func (p *brokenPacer) Acquire(context.Context, string, time.Duration) (collyrobots.Lease, error) {
+func (p *brokenPacer) Acquire(context.Context, string, time.Duration) (pacer.Lease, error) {
 	p.calls.Add(1)
 	if !p.repaired.Load() {
 		return nil, errors.New("broken")

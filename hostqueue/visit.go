@@ -12,6 +12,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // visitKey is the key of the visit in the colly.Context of a request.
@@ -204,7 +205,7 @@ func classify(err error, status int) class {
 	switch {
 	case errors.As(err, &disallowed):
 		d := disallowed.Decision
-		unread := d.Reason == collyrobots.ReasonUnreachable || d.Reason == collyrobots.ReasonSiteDown
+		unread := d.Reason == report.ReasonUnreachable || d.Reason == report.ReasonSiteDown
 		if unread && d.Option != "WhenForbidden" {
 			return failure
 		}

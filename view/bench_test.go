@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // BenchmarkHear measures the work of the listener for one page, which starts and is answered.
@@ -15,7 +15,7 @@ func BenchmarkHear(b *testing.B) {
 	for b.Loop() {
 		e := started("a.test", time.Duration(i)*time.Millisecond, 0)
 		r.hear(e)
-		e.Kind, e.Status = collyrobots.EventAnswered, 200
+		e.Kind, e.Status = report.EventAnswered, 200
 		r.hear(e)
 		i++
 	}
@@ -27,7 +27,7 @@ func BenchmarkMessage(b *testing.B) {
 	q := question{sort: "left", n: rows}
 	hosts := picker{question: q, now: then}
 	for i := range rows {
-		hosts.add(collyrobots.HostStats{Host: fmt.Sprintf("h%d.test", i), Delay: time.Second, Waiting: i, GapOverDelay: 1})
+		hosts.add(report.HostStats{Host: fmt.Sprintf("h%d.test", i), Delay: time.Second, Waiting: i, GapOverDelay: 1})
 	}
 	var told cursor
 	at := time.Duration(0)

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // maxHosts is the maximum number of hosts with counts of their own. The sums have all hosts.
@@ -22,7 +22,7 @@ type statuses struct {
 }
 
 // add counts a response. It does not count requests that ended because the crawl has ended.
-func (s *statuses) add(e collyrobots.Event) {
+func (s *statuses) add(e report.Event) {
 	switch {
 	case e.Status == 429 || e.Status == 503:
 		s.Throttled++
@@ -44,7 +44,7 @@ func (s statuses) Failures() int { return int(s.Throttled) + int(s.Failed) + int
 
 // isEnd reports whether err says that the crawl has ended.
 func isEnd(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, collyrobots.ErrClosed)
+	return errors.Is(err, context.Canceled) || errors.Is(err, report.ErrClosed)
 }
 
 // counts has the statuses of all hosts, and of each host.
@@ -53,7 +53,7 @@ type counts struct {
 	byHost map[string]statuses
 }
 
-func (c *counts) answered(e collyrobots.Event) {
+func (c *counts) answered(e report.Event) {
 	c.all.add(e)
 	host, ok := c.byHost[e.Host]
 	if !ok && len(c.byHost) >= maxHosts {

@@ -3,19 +3,19 @@ package view
 import (
 	"net/http"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // A hostDetails describes one host; see docs/view.md.
 type hostDetails struct {
-	Host     string                 `json:"host"`
-	Stats    *collyrobots.HostStats `json:"stats,omitempty"` // nil if there is no such host
-	Statuses statuses               `json:"statuses"`
-	Fault    *robotsFault           `json:"robots_fault,omitempty"`
-	Gaps     []uint32               `json:"gaps,omitempty"` // the counts of gaps up to each of Bounds, and above the last one
-	Bounds   []float64              `json:"gap_bounds"`     // multiples of the delay
-	Requests []request              `json:"requests"`       // the latest ones, newest first
-	Denials  []denial               `json:"denials"`
+	Host     string            `json:"host"`
+	Stats    *report.HostStats `json:"stats,omitempty"` // nil if there is no such host
+	Statuses statuses          `json:"statuses"`
+	Fault    *robotsFault      `json:"robots_fault,omitempty"`
+	Gaps     []uint32          `json:"gaps,omitempty"` // the counts of gaps up to each of Bounds, and above the last one
+	Bounds   []float64         `json:"gap_bounds"`     // multiples of the delay
+	Requests []request         `json:"requests"`       // the latest ones, newest first
+	Denials  []denial          `json:"denials"`
 }
 
 // serveHost serves the details of one host.
@@ -27,7 +27,7 @@ func (h *Page) serveHost(w http.ResponseWriter, r *http.Request) {
 	}
 	q := question{q: name, exact: true, sort: "host", n: 1}
 	details := &hostDetails{Host: name, Bounds: gapBounds[:], Requests: []request{}, Denials: []denial{}}
-	for _, picked := range h.sampler.read(h.plugin, h.recorder, q).hosts.best {
+	for _, picked := range h.sampler.read(h.crawl, h.recorder, q).hosts.best {
 		details.Stats = &picked.HostStats
 	}
 	h.recorder.addDetails(details)

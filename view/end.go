@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // ending says when and why the crawl has ended, and how many pages were left, as ended in view.js.
@@ -21,16 +21,16 @@ func ending(d pageData) string {
 // cause says why the crawl has ended.
 func (st *state) cause() string {
 	var all []string
-	if n := st.Ended[collyrobots.EndingCancelled]; n > 0 {
+	if n := st.Ended[report.EndingCancelled]; n > 0 {
 		all = append(all, fmt.Sprintf("It was cancelled while %s had pages.", many(n, "host")))
 	}
-	if n := st.Ended[collyrobots.EndingClosed]; n > 0 {
+	if n := st.Ended[report.EndingClosed]; n > 0 {
 		all = append(all, fmt.Sprintf("It was closed while %s had pages.", many(n, "host")))
 	}
 	if len(all) > 0 {
 		return strings.Join(all, " ")
 	}
-	if st.Ended[collyrobots.EndingBudget]+st.Ended[collyrobots.EndingRefused] > 0 {
+	if st.Ended[report.EndingBudget]+st.Ended[report.EndingRefused] > 0 {
 		return "No page was waiting."
 	}
 	return "All pages were done."
@@ -44,10 +44,10 @@ func (st *state) leftover() string {
 			all = append(all, many(n, "page")+" "+what)
 		}
 	}
-	add(st.NotSent[collyrobots.EndingCancelled], "cancelled")
-	add(st.NotSent[collyrobots.EndingClosed], "waiting when it was closed")
-	add(st.NotSent[collyrobots.EndingBudget], "over the budget")
-	add(st.NotSent[collyrobots.EndingRefused], "of hosts that refuse")
+	add(st.NotSent[report.EndingCancelled], "cancelled")
+	add(st.NotSent[report.EndingClosed], "waiting when it was closed")
+	add(st.NotSent[report.EndingBudget], "over the budget")
+	add(st.NotSent[report.EndingRefused], "of hosts that refuse")
 	if st.Frontier != nil {
 		add(st.Frontier.Waiting, "in the frontier")
 	}

@@ -3,7 +3,7 @@ package view
 import (
 	"time"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // maxFaults is the maximum number of hosts with a robotsFault.
@@ -16,7 +16,7 @@ type robotsFault struct {
 }
 
 // robotsRead records whether the robots.txt of a host could be read.
-func (r *recorder) robotsRead(e collyrobots.Event) {
+func (r *recorder) robotsRead(e report.Event) {
 	if !isClosing(e.RobotsStatus) || e.Option != "" {
 		r.faults.remove(e.Host)
 		return
@@ -25,14 +25,14 @@ func (r *recorder) robotsRead(e collyrobots.Event) {
 	*fault = robotsFault{Status: e.Status}
 }
 
-func isClosing(s collyrobots.RobotsStatus) bool {
-	return s == collyrobots.RobotsUnreachable || s == collyrobots.RobotsSiteDown
+func isClosing(s report.RobotsStatus) bool {
+	return s == report.RobotsUnreachable || s == report.RobotsSiteDown
 }
 
 // robotsDenied records when the robots.txt that has denied a request is requested again.
-func (r *recorder) robotsDenied(e collyrobots.Event) {
+func (r *recorder) robotsDenied(e report.Event) {
 	d := e.Decision
-	if d == nil || d.Allowed || d.Option != "" || d.Reason != collyrobots.ReasonUnreachable && d.Reason != collyrobots.ReasonSiteDown {
+	if d == nil || d.Allowed || d.Option != "" || d.Reason != report.ReasonUnreachable && d.Reason != report.ReasonSiteDown {
 		return
 	}
 	fault, _ := r.faults.touch(clip(e.Host), func() *robotsFault { return &robotsFault{} })

@@ -4,26 +4,27 @@ import (
 	"sync"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
-// A frontierState describes the pages in the URLStore of the option Frontier.
+// A frontierState describes the pages in the urlstore.Store of the option Frontier.
 type frontierState struct {
-	collyrobots.FrontierStats
+	urlstore.Stats
 	Growth *float64 `json:"growth,omitempty"` // growth of Waiting in pages per minute; nil if it is not known yet
 }
 
-// frontierOf returns the state of a URLStore, or nil if there is none or if it has only handed out
+// frontierOf returns the state of a urlstore.Store, or nil if there is none or if it has only handed out
 // pages. Pages do not wait in such a store.
-func frontierOf(s *collyrobots.FrontierStats, growth *float64) *frontierState {
+func frontierOf(s *urlstore.Stats, growth *float64) *frontierState {
 	if s == nil || s.Waiting+s.Done+s.Denied+s.Failed+s.OverBudget+s.Unrecorded == 0 {
 		return nil
 	}
-	return &frontierState{FrontierStats: *s, Growth: growth}
+	return &frontierState{Stats: *s, Growth: growth}
 }
 
-// waiting returns the number of pages of a host that wait, in the process and in the URLStore.
-func waiting(host *collyrobots.HostStats) int { return host.Waiting + host.OnDisk }
+// waiting returns the number of pages of a host that wait, in the process and in the urlstore.Store.
+func waiting(host *report.HostStats) int { return host.Waiting + host.OnDisk }
 
 // Waiting returns the number of pages of the host that wait.
 func (h hostState) Waiting() int { return waiting(&h.Stats) }

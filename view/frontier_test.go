@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 func TestGrowth(t *testing.T) {
@@ -40,26 +40,26 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// TestFrontierOf checks that a URLStore without pages has no card. The journal of collyrobots crawl is
+// TestFrontierOf checks that a urlstore.Store without pages has no card. The journal of collyrobots crawl is
 // such a store: its pages wait in the plugin.
 func TestFrontierOf(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		stats *collyrobots.FrontierStats
+		stats *urlstore.Stats
 		want  bool
 	}{
 		{"no store", nil, false},
-		{"an empty store", &collyrobots.FrontierStats{}, false},
-		{"a store whose pages do not wait", &collyrobots.FrontierStats{Out: 3, Duplicates: 7}, false},
-		{"a page waits", &collyrobots.FrontierStats{Waiting: 1, Hosts: 1}, true},
-		{"all pages are done", &collyrobots.FrontierStats{Done: 5}, true},
-		{"a page was denied", &collyrobots.FrontierStats{Denied: 1}, true},
-		{"a page has failed", &collyrobots.FrontierStats{Failed: 1}, true},
-		{"a page is over the budget", &collyrobots.FrontierStats{OverBudget: 1}, true},
-		{"a page is not recorded", &collyrobots.FrontierStats{Unrecorded: 1, Error: "disk full"}, true},
+		{"an empty store", &urlstore.Stats{}, false},
+		{"a store whose pages do not wait", &urlstore.Stats{Out: 3, Duplicates: 7}, false},
+		{"a page waits", &urlstore.Stats{Waiting: 1, Hosts: 1}, true},
+		{"all pages are done", &urlstore.Stats{Done: 5}, true},
+		{"a page was denied", &urlstore.Stats{Denied: 1}, true},
+		{"a page has failed", &urlstore.Stats{Failed: 1}, true},
+		{"a page is over the budget", &urlstore.Stats{OverBudget: 1}, true},
+		{"a page is not recorded", &urlstore.Stats{Unrecorded: 1, Error: "disk full"}, true},
 	} {
 		got := frontierOf(test.stats, nil)
-		if (got != nil) != test.want || got != nil && got.FrontierStats != *test.stats {
+		if (got != nil) != test.want || got != nil && got.Stats != *test.stats {
 			t.Errorf("%s: got %+v", test.name, got)
 		}
 	}

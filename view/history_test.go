@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-func answeredAt(host string, after time.Duration, status int, err error) collyrobots.Event {
-	return collyrobots.Event{Kind: collyrobots.EventAnswered, Time: then.Add(after), Host: host, URL: "http://" + host + "/", Status: status, Err: err, RequestKind: collyrobots.RequestPage}
+func answeredAt(host string, after time.Duration, status int, err error) report.Event {
+	return report.Event{Kind: report.EventAnswered, Time: then.Add(after), Host: host, URL: "http://" + host + "/", Status: status, Err: err, RequestKind: report.RequestPage}
 }
 
 // TestSlowHostsKeepTheirHistory checks that the histories of many slow hosts are kept while a few
@@ -95,7 +95,7 @@ func TestStatuses(t *testing.T) {
 	hosts := pick(question{sort: "failed", n: 10}, nil)
 	hosts.failures = r.failures
 	for _, name := range []string{"none.test", "h1.test", "h0.test"} {
-		hosts.add(collyrobots.HostStats{Host: name})
+		hosts.add(report.HostStats{Host: name})
 	}
 	if got := hosts.best[0].Host + " " + hosts.best[1].Host; got != "h0.test h1.test" {
 		t.Errorf("the order by failures is %s", got)
@@ -158,11 +158,11 @@ func TestDenialsOfAllHosts(t *testing.T) {
 	r := newRecorder()
 	for i := range 1000 {
 		for range 3 {
-			r.hear(collyrobots.Event{Kind: collyrobots.EventDenied, Time: then, Host: fmt.Sprintf("h%d.test", i), URL: "/cart", Decision: &collyrobots.Decision{
-				Reason: collyrobots.ReasonRule, Rule: dialect.Rule{Pattern: "/cart", Line: 2 + i%7}}})
+			r.hear(report.Event{Kind: report.EventDenied, Time: then, Host: fmt.Sprintf("h%d.test", i), URL: "/cart", Decision: &report.Decision{
+				Reason: report.ReasonRule, Rule: dialect.Rule{Pattern: "/cart", Line: 2 + i%7}}})
 		}
 	}
-	r.hear(collyrobots.Event{Kind: collyrobots.EventDenied, Time: then, Host: "h1.test", Decision: &collyrobots.Decision{Reason: collyrobots.ReasonBudget}})
+	r.hear(report.Event{Kind: report.EventDenied, Time: then, Host: "h1.test", Decision: &report.Decision{Reason: report.ReasonBudget}})
 	rules := r.rulesFor(question{})
 	if len(rules) != 2 || rules[0].Reason != "budget" || rules[0].Count != 1 || rules[0].Hosts != 1 || rules[0].More {
 		t.Fatalf("%+v", rules)
@@ -173,7 +173,7 @@ func TestDenialsOfAllHosts(t *testing.T) {
 	if one := r.rulesFor(question{q: "h999.test"}); len(one) != 1 || one[0].Count != 3 || one[0].Hosts != 1 {
 		t.Errorf("one host: %+v", one)
 	}
-	if r.notSent[collyrobots.EndingBudget] != 1 || len(r.notSent) != 1 {
+	if r.notSent[report.EndingBudget] != 1 || len(r.notSent) != 1 {
 		t.Errorf("not sent: %v", r.notSent)
 	}
 }
@@ -183,7 +183,7 @@ func TestDenialsOfAllHosts(t *testing.T) {
 func TestFirstDenialOfSomeHosts(t *testing.T) {
 	r := newRecorder()
 	for i, host := range []string{"a.test", "b.test"} {
-		r.hear(collyrobots.Event{Kind: collyrobots.EventDenied, Time: then.Add(time.Duration(i) * time.Hour), Host: host, Decision: &collyrobots.Decision{Reason: collyrobots.ReasonBudget}})
+		r.hear(report.Event{Kind: report.EventDenied, Time: then.Add(time.Duration(i) * time.Hour), Host: host, Decision: &report.Decision{Reason: report.ReasonBudget}})
 	}
 	rules := r.rulesFor(question{q: "test"})
 	if len(rules) != 1 || !rules[0].First.Equal(then) || !rules[0].Last.Equal(then.Add(time.Hour)) {

@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // page is the template of the page. Scripts fill it. For browsers without scripts it contains
@@ -85,23 +85,23 @@ func until(t, now time.Time) string {
 }
 
 // why returns a description of the source of a host's delay.
-func why(s collyrobots.HostStats) string {
+func why(s report.HostStats) string {
 	switch s.Source {
-	case collyrobots.SourceCrawlDelay:
+	case report.SourceCrawlDelay:
 		return ofLine("Crawl-delay", s.Line)
-	case collyrobots.SourceRequestRate:
+	case report.SourceRequestRate:
 		return ofLine("Request-rate", s.Line)
-	case collyrobots.SourceVisitTime:
+	case report.SourceVisitTime:
 		return ofLine("Visit-time", s.Line)
-	case collyrobots.SourceMinDelay:
+	case report.SourceMinDelay:
 		return "MinDelay of this crawl"
-	case collyrobots.SourceHours:
+	case report.SourceHours:
 		return "CrawlHours of this crawl"
-	case collyrobots.SourceAdaptive:
+	case report.SourceAdaptive:
 		return "AdaptiveDelay, the host responds in " + short(s.ResponseTime)
-	case collyrobots.SourceBackOff:
+	case report.SourceBackOff:
 		return "back-off after 429 or 503"
-	case collyrobots.SourceRetryAfter:
+	case report.SourceRetryAfter:
 		return "Retry-After"
 	}
 	return "no delay requested"
@@ -123,7 +123,7 @@ func pace(h hostState, now time.Time) string {
 }
 
 // notes returns other facts about a host, as notes in hosts.js.
-func notes(s collyrobots.HostStats) string {
+func notes(s report.HostStats) string {
 	var all []string
 	add := func(is bool, format string, args ...any) {
 		if is {
@@ -176,8 +176,8 @@ func ofLine(key string, line int) string {
 
 // because returns a description of the reason for a denial.
 func because(d denial) string {
-	switch collyrobots.Reason(d.Reason) {
-	case collyrobots.ReasonRule:
+	switch report.Reason(d.Reason) {
+	case report.ReasonRule:
 		if d.Line > 0 {
 			file := ""
 			if d.Option == "RobotsTxt" {
@@ -186,19 +186,19 @@ func because(d denial) string {
 			return fmt.Sprintf("Disallow: %s, line %d%s", plain(d.Pattern), d.Line, file)
 		}
 		return "a rule that " + d.Dialect + " does not report"
-	case collyrobots.ReasonUnreachable:
+	case report.ReasonUnreachable:
 		return "robots.txt cannot be read: " + plain(d.Error)
-	case collyrobots.ReasonSiteDown:
+	case report.ReasonSiteDown:
 		return "the site does not answer"
-	case collyrobots.ReasonDelay:
+	case report.ReasonDelay:
 		return "the crawl delay exceeds SkipAbove"
-	case collyrobots.ReasonUsage:
+	case report.ReasonUsage:
 		return "the owner disallows this use: " + plain(d.Error)
-	case collyrobots.ReasonNofollow:
+	case report.ReasonNofollow:
 		return "the page with the link says nofollow"
-	case collyrobots.ReasonRefused:
+	case report.ReasonRefused:
 		return "the host refuses requests"
-	case collyrobots.ReasonBudget:
+	case report.ReasonBudget:
 		return "the budget of MaxPages is used up"
 	}
 	return plain(d.Error)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // A question selects hosts: the first n, ordered by sort, of the hosts whose names contain q.
@@ -83,12 +83,12 @@ type picker struct {
 
 // A picked is a host with what orders needs.
 type picked struct {
-	collyrobots.HostStats
+	report.HostStats
 	failures int // only if the question orders hosts by it
 }
 
 // add adds a host. It keeps the host only if it is among the first n.
-func (p *picker) add(host collyrobots.HostStats) {
+func (p *picker) add(host report.HostStats) {
 	if !p.question.matches(host.Host) {
 		return
 	}
@@ -122,7 +122,7 @@ func (p *picker) compare(a, b *picked) int {
 
 // gapOf returns GapOverDelay. For a host without a gap it returns infinity, so that the host comes
 // last.
-func gapOf(host *collyrobots.HostStats) float64 {
+func gapOf(host *report.HostStats) float64 {
 	if host.GapOverDelay == 0 {
 		return math.Inf(1)
 	}

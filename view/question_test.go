@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // pick gives hosts to a picker.
-func pick(q question, hosts []collyrobots.HostStats) *picker {
+func pick(q question, hosts []report.HostStats) *picker {
 	p := &picker{question: q, now: then}
 	for _, host := range hosts {
 		p.add(host)
@@ -20,7 +20,7 @@ func pick(q question, hosts []collyrobots.HostStats) *picker {
 }
 
 func TestQuestions(t *testing.T) {
-	hosts := []collyrobots.HostStats{
+	hosts := []report.HostStats{
 		{Host: "a.test", Pages: 5, Delay: time.Second, GapOverDelay: 1.5},
 		{Host: "b.test", Pages: 9, Delay: time.Minute, Waiting: 2, NextStart: then.Add(30 * time.Second)},
 		{Host: "c.org", Pages: 1, Delay: 20 * time.Second, Waiting: 4, NextStart: then, GapOverDelay: 1.1},
@@ -58,9 +58,9 @@ func TestQuestions(t *testing.T) {
 
 // TestPickOfMany checks that pick finds the first hosts among many that are in no order.
 func TestPickOfMany(t *testing.T) {
-	hosts := make([]collyrobots.HostStats, 100_000)
+	hosts := make([]report.HostStats, 100_000)
 	for i := range hosts {
-		hosts[i] = collyrobots.HostStats{Host: fmt.Sprintf("h%05d.test", i), Pages: i * 7919 % len(hosts)}
+		hosts[i] = report.HostStats{Host: fmt.Sprintf("h%05d.test", i), Pages: i * 7919 % len(hosts)}
 	}
 	picked := pick(question{sort: "done", n: 3}, hosts)
 	best := picked.best

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // A recorder records the latest starts, denials, sitemaps and robots.txt files, which Stats only
@@ -20,12 +20,12 @@ type recorder struct {
 	faults    recent[string, *robotsFault] // by host
 	counts    counts
 	series    series
-	throttled rate                       // responses with status 429 and 503
-	notSent   map[collyrobots.Ending]int // pages that were not sent because of a limit of their host
-	heard     uint64                     // the number of events
-	deniedBy  map[string]int             // the number of denials for each reason
-	lists     uint64                     // the number of changes of denials and sitemaps
-	missed    int                        // the number of events that were dropped because this recorder was too slow
+	throttled rate                  // responses with status 429 and 503
+	notSent   map[report.Ending]int // pages that were not sent because of a limit of their host
+	heard     uint64                // the number of events
+	deniedBy  map[string]int        // the number of denials for each reason
+	lists     uint64                // the number of changes of denials and sitemaps
+	missed    int                   // the number of events that were dropped because this recorder was too slow
 }
 
 const (
@@ -37,7 +37,7 @@ const (
 func newRecorder() *recorder {
 	return &recorder{
 		deniedBy: make(map[string]int),
-		notSent:  make(map[collyrobots.Ending]int),
+		notSent:  make(map[report.Ending]int),
 		rules:    newRecent[ruleKey, *deniedRule](maxRules),
 		faults:   newRecent[string, *robotsFault](maxFaults),
 		counts:   counts{byHost: make(map[string]statuses)},
@@ -49,31 +49,31 @@ func newRecorder() *recorder {
 }
 
 // hear is the plugin's listener.
-func (r *recorder) hear(e collyrobots.Event) {
+func (r *recorder) hear(e report.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.heard++
 	switch e.Kind {
-	case collyrobots.EventStarted:
+	case report.EventStarted:
 		r.starts.started(e)
 		r.series.at(e.Time.Unix()).starts++
-	case collyrobots.EventAnswered:
+	case report.EventAnswered:
 		r.starts.answered(e)
 		r.answered(e)
-	case collyrobots.EventDenied:
+	case report.EventDenied:
 		r.denied(e)
-	case collyrobots.EventSitemap:
+	case report.EventSitemap:
 		r.sitemap(e)
-	case collyrobots.EventRobots:
+	case report.EventRobots:
 		r.files.put(e)
 		r.robotsRead(e)
-	case collyrobots.EventMissed:
+	case report.EventMissed:
 		r.missed += e.Count
 	}
 }
 
 // answered counts the response.
-func (r *recorder) answered(e collyrobots.Event) {
+func (r *recorder) answered(e report.Event) {
 	r.counts.answered(e)
 	switch outcomeOf(e) {
 	case throttled:
@@ -95,14 +95,14 @@ func (r *recorder) failures(host string) int {
 
 // endingOf returns the reason why the page of a denied event is left, or "" if a rule or another
 // property of the page is the reason.
-func endingOf(e collyrobots.Event) collyrobots.Ending {
+func endingOf(e report.Event) report.Ending {
 	switch d := e.Decision; {
 	case d == nil:
 		return ""
-	case d.Reason == collyrobots.ReasonBudget:
-		return collyrobots.EndingBudget
-	case d.Reason == collyrobots.ReasonRefused:
-		return collyrobots.EndingRefused
+	case d.Reason == report.ReasonBudget:
+		return report.EndingBudget
+	case d.Reason == report.ReasonRefused:
+		return report.EndingRefused
 	}
 	return ""
 }
@@ -134,7 +134,7 @@ type denialKey struct {
 // maxExamples is the number of URLs that a denial keeps.
 const maxExamples = 3
 
-func (r *recorder) denied(e collyrobots.Event) {
+func (r *recorder) denied(e report.Event) {
 	r.robotsDenied(e)
 	if why := endingOf(e); why != "" {
 		r.notSent[why]++
@@ -156,7 +156,7 @@ func (r *recorder) denied(e collyrobots.Event) {
 		switch {
 		case v.Err != nil:
 			d.Error = clip(v.Err.Error())
-		case v.Reason == collyrobots.ReasonUsage:
+		case v.Reason == report.ReasonUsage:
 			d.Error = clip(v.Usage.Disallowed())
 		}
 	}
@@ -194,7 +194,7 @@ type sitemapFile struct {
 	Error   string    `json:"error,omitempty"`
 }
 
-func (r *recorder) sitemap(e collyrobots.Event) {
+func (r *recorder) sitemap(e report.Event) {
 	f, _ := r.sitemaps.touch(clip(e.URL), func() *sitemapFile { return &sitemapFile{URL: clip(e.URL), Host: clip(e.Host)} })
 	r.lists++
 	f.Time = e.Time

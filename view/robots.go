@@ -10,9 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/seconds"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // A robotsState is a robots.txt with the decisions about a URL for a product token; see
@@ -27,9 +27,9 @@ type robotsState struct {
 	From   int         `json:"from,omitempty"`  // the number of the first of Lines
 	Lines  []string    `json:"lines,omitempty"`
 
-	Readings []reading             `json:"readings,omitempty"` // one for each dialect, if the text is available
-	Decision *collyrobots.Decision `json:"decision,omitempty"` // the decision of the crawl, for its own product token
-	Error    string                `json:"error,omitempty"`    // the reason if Decision is nil
+	Readings []reading        `json:"readings,omitempty"` // one for each dialect, if the text is available
+	Decision *report.Decision `json:"decision,omitempty"` // the decision of the crawl, for its own product token
+	Error    string           `json:"error,omitempty"`    // the reason if Decision is nil
 }
 
 // A reading is the decision of one dialect about the URL.
@@ -119,14 +119,14 @@ func (h *Page) try(ctx context.Context, st *robotsState, u *url.URL, from int) {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	body := st.File.body
-	d, err := h.plugin.Check(ctx, u.String())
+	d, err := h.crawl.Check(ctx, u.String())
 	switch {
 	case err == nil:
 		st.Decision = &d
 		decided = d.Rule.Line
-	case errors.Is(err, collyrobots.ErrClosed) && body == nil:
+	case errors.Is(err, report.ErrClosed) && body == nil:
 		st.Error = "the crawl has ended"
-	case errors.Is(err, collyrobots.ErrClosed):
+	case errors.Is(err, report.ErrClosed):
 		st.Error = "the crawl has ended; these are the readings of its last robots.txt"
 	default:
 		st.Error = err.Error()

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/seconds"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // A sampler shares results of StatsFunc among all open pages that ask the same question. The zero
@@ -19,7 +19,7 @@ type sampler struct {
 
 // A sample is a result of StatsFunc for one question. It is not changed after it is read.
 type sample struct {
-	stats collyrobots.Stats // without Hosts
+	stats report.Stats // without Hosts
 	hosts picker
 	at    time.Time
 	until time.Time // when a new sample is needed
@@ -39,7 +39,7 @@ const (
 
 // read returns a sample for a question. It calls StatsFunc only if the last sample is too old. With
 // many hosts StatsFunc takes longer, so a sample is used for longer.
-func (s *sampler) read(p *collyrobots.Plugin, r *recorder, q question) *sample {
+func (s *sampler) read(c report.Crawl, r *recorder, q question) *sample {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	began := time.Now()
@@ -48,7 +48,7 @@ func (s *sampler) read(p *collyrobots.Plugin, r *recorder, q question) *sample {
 		return last
 	}
 	fresh := &sample{at: began, hosts: picker{question: q, now: began, failures: r.failures}}
-	fresh.stats = p.StatsFunc(fresh.add)
+	fresh.stats = c.StatsFunc(fresh.add)
 	if f := fresh.stats.Frontier; f != nil {
 		fresh.growth = s.growth.add(began, f.Waiting)
 	}
@@ -76,7 +76,7 @@ func (s *sampler) keep(q question, fresh *sample) {
 }
 
 // add adds a host to the sample.
-func (s *sample) add(host collyrobots.HostStats) {
+func (s *sample) add(host report.HostStats) {
 	s.known++
 	s.hosts.add(host)
 	if waiting(&host) == 0 {

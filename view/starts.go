@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/seconds"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 const (
@@ -49,12 +49,12 @@ func (h *hostStarts) cost() int {
 
 // A request is a request that has ended.
 type request struct {
-	Time   time.Time               `json:"time"` // when it started
-	URL    string                  `json:"url"`
-	Kind   collyrobots.RequestKind `json:"kind"`
-	Status int                     `json:"status,omitempty"` // 0 if there was no response
-	Took   seconds.Duration        `json:"took"`
-	Error  string                  `json:"error,omitempty"`
+	Time   time.Time          `json:"time"` // when it started
+	URL    string             `json:"url"`
+	Kind   report.RequestKind `json:"kind"`
+	Status int                `json:"status,omitempty"` // 0 if there was no response
+	Took   seconds.Duration   `json:"took"`
+	Error  string             `json:"error,omitempty"`
 }
 
 // gapBounds are the upper bounds of gaps as multiples of the delay. Gaps above the last bound have
@@ -109,9 +109,9 @@ func (s *starts) makeRoom(now time.Time) {
 // A dot is the start of a request, or of several requests in quick succession.
 type dot struct {
 	at      time.Time
-	delay   time.Duration           // the delay in force at that time; 0 if there was none
-	kind    collyrobots.RequestKind // Event.RequestKind of the first request
-	outcome outcome                 // the worst one of the requests
+	delay   time.Duration      // the delay in force at that time; 0 if there was none
+	kind    report.RequestKind // Event.RequestKind of the first request
+	outcome outcome            // the worst one of the requests
 	count   int
 	change  uint64 // the value of starts.changes after the last change of this dot
 }
@@ -147,7 +147,7 @@ func (ds dots) MarshalJSON() ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-func (s *starts) started(e collyrobots.Event) {
+func (s *starts) started(e report.Event) {
 	h := s.touch(e.Host)
 	before := h.cost()
 	h.started(e, s)
@@ -156,7 +156,7 @@ func (s *starts) started(e collyrobots.Event) {
 }
 
 // started adds a start to the history.
-func (h *hostStarts) started(e collyrobots.Event, s *starts) {
+func (h *hostStarts) started(e report.Event, s *starts) {
 	h.gaps.add(e.Gap, e.Delay)
 	s.changes++
 	s.rate.count(e.Time)
@@ -172,7 +172,7 @@ func (h *hostStarts) started(e collyrobots.Event, s *starts) {
 	h.dots = append(h.dots, dot{at: e.Time, delay: e.Delay, kind: e.RequestKind, outcome: underWay, count: 1, change: s.changes})
 }
 
-func (s *starts) answered(e collyrobots.Event) {
+func (s *starts) answered(e report.Event) {
 	h, ok := s.hosts.get(e.Host)
 	if !ok {
 		return
@@ -197,7 +197,7 @@ func (s *starts) answered(e collyrobots.Event) {
 const maxRequestText = 300
 
 // ended adds a request that has ended.
-func (h *hostStarts) ended(e collyrobots.Event) {
+func (h *hostStarts) ended(e report.Event) {
 	r := request{Time: e.Time.Add(-e.Took), URL: clipTo(e.URL, maxRequestText), Kind: e.RequestKind, Status: e.Status, Took: seconds.Duration(e.Took)}
 	if e.Err != nil {
 		r.Error = clipTo(e.Err.Error(), maxRequestText)
@@ -210,7 +210,7 @@ func (h *hostStarts) ended(e collyrobots.Event) {
 	h.text += len(r.URL) + len(r.Error)
 }
 
-func outcomeOf(e collyrobots.Event) outcome {
+func outcomeOf(e report.Event) outcome {
 	switch {
 	case e.Status == 429 || e.Status == 503:
 		return throttled

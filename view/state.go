@@ -6,8 +6,8 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/seconds"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // A state is the content of a message to the page. See docs/view.md for each field. Durations are
@@ -19,58 +19,58 @@ type state struct {
 	Closed  bool      `json:"closed,omitempty"`   // whether the plugin is closed
 	End     time.Time `json:"closed_at,omitzero"` // when it was closed
 
-	Totals       collyrobots.HostStats                                `json:"totals"`
-	Rate         float64                                              `json:"rate"` // requests per second in the last ten seconds
-	GapOverDelay float64                                              `json:"gap_over_delay"`
-	Decisions    map[collyrobots.Reason]int                           `json:"decisions,omitempty"`
-	Policies     map[collyrobots.RobotsStatus]collyrobots.PolicyStats `json:"policies,omitempty"`
-	Ended        map[collyrobots.Ending]int                           `json:"ended,omitempty"`     // the number of hosts by their ending
-	TimeLeft     *timeLeft                                            `json:"time_left,omitempty"` // nil if no request is waiting
-	Known        int                                                  `json:"known"`               // the number of hosts
-	Matching     int                                                  `json:"matching"`            // the number of hosts that match q
-	Busy         int                                                  `json:"busy"`                // the number of hosts with waiting requests
-	Hosts        []hostState                                          `json:"hosts"`
-	Denials      *[]denial                                            `json:"denials,omitempty"`
-	Rules        *[]deniedRule                                        `json:"denied_rules,omitempty"` // the denials of all hosts by rule; only with Denials
-	Statuses     statuses                                             `json:"statuses"`
-	Throttled    float64                                              `json:"throttled_rate,omitempty"` // responses with 429 or 503 per second in the last ten seconds
-	Series       *seriesState                                         `json:"series,omitempty"`         // requests and failures over the whole crawl
-	NotSent      map[collyrobots.Ending]int                           `json:"not_sent,omitempty"`       // pages that were not sent, since Handler was called
-	DeniedBy     map[string]int                                       `json:"denied_by,omitempty"`      // the number of denials by reason, since Handler was called
-	Sitemaps     *sitemapsState                                       `json:"sitemaps,omitempty"`
-	Frontier     *frontierState                                       `json:"frontier,omitempty"`         // nil without the option Frontier, or if its URLStore has no pages
-	RobotsTags   collyrobots.RobotsTagStats                           `json:"robots_tags,omitzero"`       // pages with rules such as noindex
-	Signatures   *collyrobots.SignatureStats                          `json:"signatures,omitempty"`       // nil if no request is signed
-	Usage        *collyrobots.UsageStats                              `json:"usage,omitempty"`            // nil without the option Purpose
-	Licenses     int                                                  `json:"license_required,omitempty"` // responses that ask for a license
-	Missed       int                                                  `json:"missed,omitempty"`           // the number of events that are missing from the charts and lists
+	Totals       report.HostStats                           `json:"totals"`
+	Rate         float64                                    `json:"rate"` // requests per second in the last ten seconds
+	GapOverDelay float64                                    `json:"gap_over_delay"`
+	Decisions    map[report.Reason]int                      `json:"decisions,omitempty"`
+	Policies     map[report.RobotsStatus]report.PolicyStats `json:"policies,omitempty"`
+	Ended        map[report.Ending]int                      `json:"ended,omitempty"`     // the number of hosts by their ending
+	TimeLeft     *timeLeft                                  `json:"time_left,omitempty"` // nil if no request is waiting
+	Known        int                                        `json:"known"`               // the number of hosts
+	Matching     int                                        `json:"matching"`            // the number of hosts that match q
+	Busy         int                                        `json:"busy"`                // the number of hosts with waiting requests
+	Hosts        []hostState                                `json:"hosts"`
+	Denials      *[]denial                                  `json:"denials,omitempty"`
+	Rules        *[]deniedRule                              `json:"denied_rules,omitempty"` // the denials of all hosts by rule; only with Denials
+	Statuses     statuses                                   `json:"statuses"`
+	Throttled    float64                                    `json:"throttled_rate,omitempty"` // responses with 429 or 503 per second in the last ten seconds
+	Series       *seriesState                               `json:"series,omitempty"`         // requests and failures over the whole crawl
+	NotSent      map[report.Ending]int                      `json:"not_sent,omitempty"`       // pages that were not sent, since Handler was called
+	DeniedBy     map[string]int                             `json:"denied_by,omitempty"`      // the number of denials by reason, since Handler was called
+	Sitemaps     *sitemapsState                             `json:"sitemaps,omitempty"`
+	Frontier     *frontierState                             `json:"frontier,omitempty"`         // nil without the option Frontier, or if its urlstore.Store has no pages
+	RobotsTags   report.RobotsTagStats                      `json:"robots_tags,omitzero"`       // pages with rules such as noindex
+	Signatures   *report.SignatureStats                     `json:"signatures,omitempty"`       // nil if no request is signed
+	Usage        *report.UsageStats                         `json:"usage,omitempty"`            // nil without the option Purpose
+	Licenses     int                                        `json:"license_required,omitempty"` // responses that ask for a license
+	Missed       int                                        `json:"missed,omitempty"`           // the number of events that are missing from the charts and lists
 }
 
 // A timeLeft is the estimated time left, and the host that takes longest.
 type timeLeft struct {
-	Duration seconds.Duration        `json:"duration"`
-	Half     seconds.Duration        `json:"half"` // until half of the waiting pages have started
-	Most     seconds.Duration        `json:"most"` // until 90 % of them have started
-	Host     string                  `json:"host"`
-	Waiting  int                     `json:"waiting"`
-	Delay    seconds.Duration        `json:"delay"`
-	Source   collyrobots.DelaySource `json:"source,omitempty"`
-	Line     int                     `json:"line,omitempty"`
+	Duration seconds.Duration   `json:"duration"`
+	Half     seconds.Duration   `json:"half"` // until half of the waiting pages have started
+	Most     seconds.Duration   `json:"most"` // until 90 % of them have started
+	Host     string             `json:"host"`
+	Waiting  int                `json:"waiting"`
+	Delay    seconds.Duration   `json:"delay"`
+	Source   report.DelaySource `json:"source,omitempty"`
+	Line     int                `json:"line,omitempty"`
 }
 
 // A hostState is a row of the table.
 type hostState struct {
-	Stats    collyrobots.HostStats `json:"stats"`
-	TimeLeft seconds.Duration      `json:"time_left"`       // the estimated time left for this host
-	Fresh    bool                  `json:"fresh,omitempty"` // whether Starts has all dots, so that earlier ones must be discarded
-	Starts   dots                  `json:"starts,omitempty"`
-	Statuses statuses              `json:"statuses"`
-	Fault    *robotsFault          `json:"robots_fault,omitempty"` // nil if the robots.txt does not close the host
+	Stats    report.HostStats `json:"stats"`
+	TimeLeft seconds.Duration `json:"time_left"`       // the estimated time left for this host
+	Fresh    bool             `json:"fresh,omitempty"` // whether Starts has all dots, so that earlier ones must be discarded
+	Starts   dots             `json:"starts,omitempty"`
+	Statuses statuses         `json:"statuses"`
+	Fault    *robotsFault     `json:"robots_fault,omitempty"` // nil if the robots.txt does not close the host
 }
 
 type sitemapsState struct {
-	Stats collyrobots.FeedStats `json:"stats"`
-	Files []sitemapFile         `json:"files"`
+	Stats report.FeedStats `json:"stats"`
+	Files []sitemapFile    `json:"files"`
 }
 
 // A cursor records which part of the state a client has received. The zero cursor means none.
@@ -78,7 +78,7 @@ type cursor struct {
 	shown    map[string]bool // the hosts of the last message
 	dots     uint64
 	lists    uint64
-	feed     collyrobots.FeedStats
+	feed     report.FeedStats
 	notFirst bool
 }
 
@@ -88,7 +88,7 @@ const maxListed = 60
 // stateFor returns the state for a question, except the parts that c says the client has received.
 // It then advances c.
 func (h *Page) stateFor(q question, c *cursor) *state {
-	s := h.sampler.read(h.plugin, h.recorder, q)
+	s := h.sampler.read(h.crawl, h.recorder, q)
 	st := &state{
 		Time:         time.Now(),
 		Started:      s.stats.Started,

@@ -26,31 +26,55 @@
 package view
 
 import (
+	"context"
 	"embed"
+	"errors"
 	"net/http"
 	"strings"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 //go:embed assets
 var assets embed.FS
 
-// Handler returns a handler that serves a page about the crawl of p. Call it before the crawl
+// Handler returns a handler that serves a page about the crawl c. Call it before the crawl
 // starts: it records the starts of requests, denials and robots.txt files from then on. It keeps
-// the latest of each in bounded memory. After p is closed, the page shows how the crawl ended. If p
+// the latest of each in bounded memory. After the plugin is closed, the page shows how the crawl ended. If c
 // is nil, the page shows a crawl without hosts. The Page is an http.Handler.
 //
 // The crawl never waits for the page. A stream of events ends after a minute, and the browser opens
 // the next one. Therefore Shutdown of an http.Server may take up to a minute while the page is open
 // in a browser.
-func Handler(p *collyrobots.Plugin, opts ...Option) *Page {
-	h := &Page{plugin: p, recorder: newRecorder()}
+func Handler(c Crawl, opts ...Option) *Page {
+	if c == nil {
+		c = noCrawl{}
+	}
+	h := &Page{crawl: c, recorder: newRecorder()}
 	for _, set := range opts {
 		set(h)
 	}
-	p.Listen(h.recorder.hear)
+	c.Listen(h.recorder.hear)
 	return h
+}
+
+// A Crawl is a crawl that a Page shows. Type *collyrobots.Plugin is a Crawl.
+type Crawl interface {
+	report.Crawl
+
+	// Check returns the Decision about a URL.
+	Check(ctx context.Context, rawURL string) (report.Decision, error)
+}
+
+// noCrawl is a Crawl without hosts.
+type noCrawl struct{}
+
+func (noCrawl) Listen(func(report.Event)) (stop func()) { return func() {} }
+
+func (noCrawl) StatsFunc(func(report.HostStats)) report.Stats { return report.Stats{} }
+
+func (noCrawl) Check(context.Context, string) (report.Decision, error) {
+	return report.Decision{}, errors.New("view: there is no crawl")
 }
 
 // An Option changes the page.
@@ -65,7 +89,7 @@ func Name(name string) Option {
 // at the same time.
 type Page struct {
 	name     string
-	plugin   *collyrobots.Plugin
+	crawl    Crawl
 	recorder *recorder
 	sampler  sampler
 	streams  streams

@@ -15,6 +15,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -54,7 +55,7 @@ func ask(h http.Handler, method, target string, headers ...string) *httptest.Res
 // stateOf returns the state that the handler serves.
 func stateOf(t *testing.T, h http.Handler, parameters string) (st struct {
 	Closed   bool
-	Totals   collyrobots.HostStats
+	Totals   report.HostStats
 	TimeLeft *struct {
 		Duration, Delay float64
 		Host            string
@@ -62,7 +63,7 @@ func stateOf(t *testing.T, h http.Handler, parameters string) (st struct {
 	Known    int
 	Matching int
 	Hosts    []struct {
-		Stats    collyrobots.HostStats
+		Stats    report.HostStats
 		TimeLeft float64 `json:"time_left"`
 		Starts   [][]any
 	}

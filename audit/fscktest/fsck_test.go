@@ -19,8 +19,8 @@ import (
 	"github.com/transparency-dev/tessera/fsck"
 	"golang.org/x/mod/sumdb/note"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // check runs fsck on a log.
@@ -73,7 +73,7 @@ func write(t *testing.T, dir string, runs ...int) {
 // addEvents adds n events to a log.
 func addEvents(l *audit.Log, n int) {
 	for i := range n {
-		l.Event(collyrobots.Event{Kind: collyrobots.EventWaiting, Time: time.Now(), URL: fmt.Sprint("http://shop.test/", i)})
+		l.Event(report.Event{Kind: report.EventWaiting, Time: time.Now(), URL: fmt.Sprint("http://shop.test/", i)})
 	}
 }
 

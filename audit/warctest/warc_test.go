@@ -27,6 +27,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit"
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -281,8 +282,8 @@ func (r reader) testHostile(t *testing.T) {
 	sum := sha256.Sum256(body)
 	long := "http://a.test/" + strings.Repeat("ü", 100_000)
 	for _, u := range []string{inject, "\r\n\r\n", long, "http://[::1]/"} {
-		l.Event(collyrobots.Event{Kind: collyrobots.EventRobots, URL: u, Host: inject, Err: io.EOF, Hash: hex.EncodeToString(sum[:16]), Body: body})
-		l.Event(collyrobots.Event{Kind: collyrobots.EventDenied, URL: u, From: u, Decision: &collyrobots.Decision{URL: u, Token: inject}})
+		l.Event(report.Event{Kind: report.EventRobots, URL: u, Host: inject, Err: io.EOF, Hash: hex.EncodeToString(sum[:16]), Body: body})
+		l.Event(report.Event{Kind: report.EventDenied, URL: u, From: u, Decision: &report.Decision{URL: u, Token: inject}})
 	}
 	err = l.Close()
 	if err != nil {

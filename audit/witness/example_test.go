@@ -9,10 +9,10 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit"
 	"github.com/collyrobots/collyrobots/audit/witness"
 	"github.com/collyrobots/collyrobots/internal/witnesstest"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // The witness here is a server on this machine. A real one is run by another party, who publishes its
@@ -39,7 +39,7 @@ func ExampleAt() {
 		log.Fatal(err)
 	}
 	// Usually a crawl does this: collyrobots.OnEveryEvent(records.Event).
-	records.Event(collyrobots.Event{Kind: collyrobots.EventDenied, URL: "https://example.com/cart"})
+	records.Event(report.Event{Kind: report.EventDenied, URL: "https://example.com/cart"})
 	err = records.Close() // waits for the cosignature
 	if err != nil {
 		log.Fatal(err)

@@ -17,10 +17,10 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit"
 	"github.com/collyrobots/collyrobots/audit/witness"
 	"github.com/collyrobots/collyrobots/internal/witnesstest"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // origin is the name of the logs in the tests.
@@ -78,7 +78,7 @@ func (w *world) open(opts ...audit.Option) *audit.Log {
 // add adds n events to a log.
 func add(l *audit.Log, n int) {
 	for range n {
-		l.Event(collyrobots.Event{Kind: collyrobots.EventDenied, Time: time.Now(), Host: "a.test", URL: "http://a.test/"})
+		l.Event(report.Event{Kind: report.EventDenied, Time: time.Now(), Host: "a.test", URL: "http://a.test/"})
 	}
 }
 
@@ -447,7 +447,7 @@ func TestEarlierCosignature(t *testing.T) {
 		run := func(ahead time.Duration) {
 			l := w.open()
 			for range 300 {
-				l.Event(collyrobots.Event{Kind: collyrobots.EventDenied, Time: time.Now().Add(ahead), Host: "a.test"})
+				l.Event(report.Event{Kind: report.EventDenied, Time: time.Now().Add(ahead), Host: "a.test"})
 			}
 			w.close(l)
 		}

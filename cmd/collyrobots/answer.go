@@ -37,7 +37,7 @@ type answer struct {
 type reading struct {
 	Dialect string       `json:"dialect"`
 	Allowed bool         `json:"allowed"`
-	Reason  string       `json:"reason"`                // a collyrobots.Reason
+	Reason  string       `json:"reason"`                // a report.Reason
 	Because string       `json:"because"`               // the reason in words
 	Line    int          `json:"line,omitempty"`        // the line of the deciding rule, or the line that makes the dialect refuse the file
 	Group   string       `json:"group,omitempty"`       // as written in the file

@@ -22,6 +22,7 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/robotsfile"
 	"github.com/collyrobots/collyrobots/internal/term"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/store"
 	"github.com/collyrobots/collyrobots/usage"
 )
@@ -220,10 +221,10 @@ func decide(d dialect.Dialect, text []byte, u string, tokens []string) collyrobo
 	group := d.Parse(text).Group(tokens...)
 	rule := group.DecideURL(sentURL(u))
 	decision := collyrobots.Decision{
-		Dialect: d, Allowed: rule.Allowed, Rule: rule.Rule, Group: group.Name(), Reason: collyrobots.ReasonRule,
+		Dialect: d, Allowed: rule.Allowed, Rule: rule.Rule, Group: group.Name(), Reason: report.ReasonRule,
 	}
 	if rule.Allowed && rule.Rule.Line == 0 {
-		decision.Reason = collyrobots.ReasonNoRule
+		decision.Reason = report.ReasonNoRule
 	}
 	decision.CrawlDelay, _ = group.CrawlDelay()
 	return decision
@@ -235,7 +236,7 @@ func readingOf(d collyrobots.Decision, text []byte) reading {
 		Dialect: d.Dialect.String(), Allowed: d.Allowed, Reason: string(d.Reason), Because: because(d), Line: d.Rule.Line,
 		Group: d.Group, Delay: term.Seconds(d.CrawlDelay),
 	}
-	if d.Reason == collyrobots.ReasonRule && d.Rule.Line == 0 { // temoto keeps no line numbers
+	if d.Reason == report.ReasonRule && d.Rule.Line == 0 { // temoto keeps no line numbers
 		if refused, ok := refusal(d.Dialect, text); ok {
 			r.Line = refused.Line
 			r.Because = fmt.Sprintf("temoto refuses the file because of line %d: %s", refused.Line, refused.Detail)
@@ -256,11 +257,11 @@ func refusal(d dialect.Dialect, text []byte) (refused dialect.Issue, ok bool) {
 
 // because returns the reason for a decision in words.
 func because(d collyrobots.Decision) string {
-	if d.Reason == collyrobots.ReasonRule || d.Reason == collyrobots.ReasonNoRule {
+	if d.Reason == report.ReasonRule || d.Reason == report.ReasonNoRule {
 		return ruleText(d.Allowed, d.Rule)
 	}
 	why := strings.ReplaceAll(string(d.Reason), "_", " ")
-	if d.Reason == collyrobots.ReasonNoRobots {
+	if d.Reason == report.ReasonNoRobots {
 		why = "no robots.txt"
 	}
 	if d.Err == nil {

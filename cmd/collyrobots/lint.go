@@ -39,8 +39,8 @@ type linter struct {
 	paint   term.Painter
 }
 
-// A report has the findings in one robots.txt.
-type report struct {
+// A listing has the findings in one robots.txt.
+type listing struct {
 	name     string
 	findings []lint.Finding
 }
@@ -54,7 +54,7 @@ func runLint(args []string, stdin io.Reader, stdout, stderr io.Writer) (status i
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	texts, err := readRobots(ctx, l.args, stdin, l.timeout, stderr)
-	var reports []report
+	var reports []listing
 	for _, text := range texts {
 		reports = append(reports, l.lint(text))
 	}
@@ -131,13 +131,13 @@ func (l *linter) set(names, ignore string) error {
 }
 
 // lint returns the findings in a robots.txt.
-func (l *linter) lint(text robotsText) report {
+func (l *linter) lint(text robotsText) listing {
 	options := l.options
 	options.URL = text.url
 	if options.URL == "" {
 		options.URL = l.site
 	}
-	r := report{name: text.name}
+	r := listing{name: text.name}
 	for _, f := range lint.Lint(text.body, options) {
 		if !l.quiet || f.Severity != lint.Note {
 			r.findings = append(r.findings, f)
@@ -147,7 +147,7 @@ func (l *linter) lint(text robotsText) report {
 }
 
 // count returns the number of findings of each severity.
-func count(reports []report) (errors, warnings, notes int) {
+func count(reports []listing) (errors, warnings, notes int) {
 	n := make(map[lint.Severity]int)
 	for _, r := range reports {
 		for _, f := range r.findings {
@@ -158,7 +158,7 @@ func count(reports []report) (errors, warnings, notes int) {
 }
 
 // write writes the reports in the format of the flags.
-func (l *linter) write(stdout io.Writer, reports []report) error {
+func (l *linter) write(stdout io.Writer, reports []listing) error {
 	w := &output{w: stdout}
 	switch l.format {
 	case "sarif":
@@ -186,7 +186,7 @@ var colors = map[lint.Severity]term.Color{lint.Error: term.Red, lint.Warning: te
 
 // print prints a line for each finding in the format of compiler messages, and a line with their
 // numbers.
-func (l *linter) print(w io.Writer, reports []report) {
+func (l *linter) print(w io.Writer, reports []listing) {
 	for _, r := range reports {
 		for _, f := range r.findings {
 			place := term.Safe(r.name) + ":"

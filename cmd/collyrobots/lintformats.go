@@ -13,7 +13,7 @@ import (
 
 // annotate writes the findings as workflow commands of GitHub Actions (docs.github.com, "Workflow
 // commands for GitHub Actions").
-func annotate(w io.Writer, r report) {
+func annotate(w io.Writer, r listing) {
 	names := map[lint.Severity]string{lint.Error: "error", lint.Warning: "warning", lint.Note: "notice"}
 	message := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
@@ -89,7 +89,7 @@ const lintPage = "https://github.com/collyrobots/collyrobots/blob/main/docs/lint
 
 // sarifOf returns the log of the findings. It lists all rules, so that a finding may refer to its
 // rule by an index.
-func sarifOf(reports []report) sarifLog {
+func sarifOf(reports []listing) sarifLog {
 	driver := sarifDriver{Name: "collyrobots lint", URI: lintPage}
 	index := make(map[string]int)
 	for i, k := range lint.Kinds() {

@@ -44,7 +44,7 @@ type cluster struct {
 // crawl crawls the demo sites and returns a report. If it fails during the crawl, it returns a
 // report and an error. If interfere is not nil, it is called during the crawl; tests use it to kill
 // workers.
-func crawl(ctx context.Context, s settings, display *term.Display, interfere func(context.Context, *cluster)) (r *report, err error) {
+func crawl(ctx context.Context, s settings, display *term.Display, interfere func(context.Context, *cluster)) (r *outcome, err error) {
 	c := &cluster{
 		settings: s,
 		display:  display,

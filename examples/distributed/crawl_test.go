@@ -182,7 +182,7 @@ func TestRandomKills(t *testing.T) {
 }
 
 // crawlSites crawls the demo sites, and returns the cluster and the report.
-func crawlSites(t *testing.T, s settings, interfere func(context.Context, *cluster)) (c *cluster, r *report) {
+func crawlSites(t *testing.T, s settings, interfere func(context.Context, *cluster)) (c *cluster, r *outcome) {
 	t.Helper()
 	out := new(output)
 	var wg sync.WaitGroup
@@ -207,7 +207,7 @@ func crawlSites(t *testing.T, s settings, interfere func(context.Context, *clust
 	return c, r
 }
 
-func againOf(r *report) (pages []string) {
+func againOf(r *outcome) (pages []string) {
 	for _, h := range r.hosts {
 		pages = append(pages, h.again...)
 	}
@@ -285,7 +285,7 @@ func TestReport(t *testing.T) {
 		}
 		h := newHostReport("slow.test", demo.Sites["slow.test"], log, nil)
 		h.findPages(demo.Sites["slow.test"], log, func(agent string) bool { return agent == userAgent(killed) })
-		r := &report{hosts: []*hostReport{h}, complete: true}
+		r := &outcome{hosts: []*hostReport{h}, complete: true}
 		if len(h.lost) != test.lost || len(h.again) != test.again || len(h.twice) != test.twice || r.good() != test.good {
 			t.Errorf("%s: %d lost, %d again, %d twice, good %v", test.name, len(h.lost), len(h.again), len(h.twice), r.good())
 		}

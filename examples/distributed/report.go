@@ -16,8 +16,8 @@ import (
 	"github.com/collyrobots/collyrobots/internal/term"
 )
 
-// A report is made from the access logs of the sites.
-type report struct {
+// An outcome is made from the access logs of the sites.
+type outcome struct {
 	hosts    []*hostReport
 	killed   []string // the names of the workers that were killed
 	failed   []string // the pages that have failed three times, with their errors
@@ -43,10 +43,10 @@ type hostReport struct {
 }
 
 // newReport returns the report of a crawl. complete says whether the crawl has finished.
-func newReport(c *cluster, complete bool) *report {
+func newReport(c *cluster, complete bool) *outcome {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r := &report{took: time.Since(c.began), complete: complete, even: c.settings.sites > 0}
+	r := &outcome{took: time.Since(c.began), complete: complete, even: c.settings.sites > 0}
 	for _, w := range c.killed {
 		r.killed = append(r.killed, w.name())
 	}
@@ -63,7 +63,7 @@ func newReport(c *cluster, complete bool) *report {
 }
 
 // addFailed adds the pages that have failed three times.
-func (r *report) addFailed(ctx context.Context, queue *hostqueue.Queue) error {
+func (r *outcome) addFailed(ctx context.Context, queue *hostqueue.Queue) error {
 	for failure, err := range queue.Failed(ctx) {
 		if err != nil {
 			return err
@@ -151,14 +151,14 @@ func isPage(path string) bool { return path != "/robots.txt" && !strings.Contain
 func (h *hostReport) early() bool { return h.gap > 0 && h.gap < h.delay-h.delay/20 }
 
 // good reports whether the crawl has finished, fetched each page once, and kept the delays.
-func (r *report) good() bool {
+func (r *outcome) good() bool {
 	return r.complete && !slices.ContainsFunc(r.hosts, func(h *hostReport) bool { return h.early() || len(h.lost)+len(h.twice) > 0 })
 }
 
 // mostRows is the maximum number of hosts in the table.
 const mostRows = 10
 
-func (r *report) print(w io.Writer) {
+func (r *outcome) print(w io.Writer) {
 	table := term.NewTable(
 		term.Column{Head: "host", Least: 10},
 		term.Column{Head: "requests", Right: true},
@@ -188,7 +188,7 @@ func (r *report) print(w io.Writer) {
 }
 
 // printPages lists the pages that were fetched twice or not at all.
-func (r *report) printPages(w io.Writer) {
+func (r *outcome) printPages(w io.Writer) {
 	var again, twice, lost []string
 	for _, h := range r.hosts {
 		again = append(again, h.again...)
@@ -225,7 +225,7 @@ func printList(w io.Writer, list []string) {
 }
 
 // printVerdict prints a summary.
-func (r *report) printVerdict(w io.Writer) {
+func (r *outcome) printVerdict(w io.Writer) {
 	if !r.complete {
 		fmt.Fprintln(w, "The crawl did not finish.")
 		return
@@ -256,7 +256,7 @@ func (r *report) printVerdict(w io.Writer) {
 // rates returns the requests per second between the first and the last request, and the requests
 // per second that the delays of the hosts allow. rate is lower if some hosts have fewer pages than
 // others.
-func (r *report) rates() (rate, allowed float64) {
+func (r *outcome) rates() (rate, allowed float64) {
 	var first, last time.Time
 	for _, h := range r.hosts {
 		if h.requests == 0 {

@@ -15,6 +15,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/hostqueue"
 	"github.com/collyrobots/collyrobots/internal/demo"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/store/redisstore"
 )
 
@@ -100,7 +101,7 @@ func printDenial(r *colly.Request, err error) {
 	switch {
 	case !errors.As(err, &denied):
 		fmt.Printf("---  %s: %v\n", r.URL, err)
-	case denied.Decision.Reason == collyrobots.ReasonRule:
+	case denied.Decision.Reason == report.ReasonRule:
 		fmt.Printf("---  %s denied: line %d, %v\n", r.URL, denied.Decision.Rule.Line, denied.Decision.Rule)
 	default:
 		fmt.Printf("---  %s denied: robots.txt is %s\n", r.URL, denied.Decision.Reason)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/frontier"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 var (
@@ -198,7 +199,7 @@ func crawlDelayed(t task) (result, error) {
 	}
 	url := func(i int) string { return fmt.Sprintf("http://www.host-%05d.example/%d", i%t.Hosts, i/t.Hosts) }
 	err = parallel(1, t.Pages, func(i int) error {
-		_, err := s.f.Add(&collyrobots.Page{URL: url(i), Depth: 1})
+		_, err := s.f.Add(&urlstore.Page{URL: url(i), Depth: 1})
 		return err
 	})
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/frontier"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 var (
@@ -118,8 +118,8 @@ func (s *store) result(n int, start time.Time) result {
 func (s *store) host(i int) string { return fmt.Sprintf("www.host-%05d.example", i%s.Hosts) }
 
 // page returns page i, which belongs to host i%Hosts.
-func (s *store) page(i int) *collyrobots.Page {
-	return &collyrobots.Page{
+func (s *store) page(i int) *urlstore.Page {
+	return &urlstore.Page{
 		URL:     fmt.Sprintf("https://%s/section-%d/an-article-about-%d.html", s.host(i), i%17, i),
 		Host:    s.host(i),
 		Depth:   3,

@@ -19,6 +19,8 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/frontier"
+	"github.com/collyrobots/collyrobots/report"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 // spiderVariable is the environment variable with the description of a spider in JSON. A process
@@ -39,13 +41,13 @@ type spider struct {
 // errFull is the error of a disk that is full.
 var errFull = errors.New("no space left on device")
 
-// A fullDisk is a URLStore that fails to record pages for some time.
+// A fullDisk is a urlstore.Store that fails to record pages for some time.
 type fullDisk struct {
 	*frontier.Frontier
 	full atomic.Bool
 }
 
-func (d *fullDisk) Add(p *collyrobots.Page) (bool, error) {
+func (d *fullDisk) Add(p *urlstore.Page) (bool, error) {
 	if d.full.Load() {
 		return false, errFull
 	}
@@ -151,8 +153,8 @@ func block(r *colly.Request) {
 }
 
 // checkGap ends the process if two requests to a host were too close together.
-func checkGap(e collyrobots.Event) {
-	if e.Kind == collyrobots.EventStarted && e.Delay > 0 && e.Gap > 0 && e.Gap < e.Delay {
+func checkGap(e report.Event) {
+	if e.Kind == report.EventStarted && e.Delay > 0 && e.Gap > 0 && e.Gap < e.Delay {
 		fmt.Printf("%s: %v after the request before, want %v\n", e.URL, e.Gap, e.Delay)
 		os.Exit(1)
 	}

@@ -15,12 +15,13 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/term"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 
 // crawl does the job. The report contains the failures of single pages. If crawl returns no report,
 // the crawl could not start.
-func crawl(ctx context.Context, j *job, p *progress) (*report, error) {
+func crawl(ctx context.Context, j *job, p *progress) (*summary, error) {
 	interrupted := ctx
 	ctx, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
@@ -130,7 +131,7 @@ func (s *spider) stopWhen(interrupted context.Context, end context.CancelCauseFu
 
 // A spider has the callbacks of a crawl, and the state that they share.
 type spider struct {
-	report   *report
+	report   *summary
 	progress *progress
 	lines    *lines // nil without -json
 	budget   *budget
@@ -233,7 +234,7 @@ func (s *spider) onError(r *colly.Response, err error) {
 
 // onEvent records each robots.txt that is read from the cache or from its host.
 func (s *spider) onEvent(e collyrobots.Event) {
-	if e.Kind == collyrobots.EventRobots {
+	if e.Kind == report.EventRobots {
 		s.report.addRobots(e)
 	}
 }

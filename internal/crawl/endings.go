@@ -5,8 +5,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/term"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // namedHosts is how many hosts are named in one line.
@@ -14,10 +14,10 @@ const namedHosts = 3
 
 // printEndings prints why hosts ended, one line for each reason. Hosts whose pages are all done are
 // left out.
-func (r *report) printEndings(w io.Writer, width int) {
+func (r *summary) printEndings(w io.Writer, width int) {
 	first := true
-	for _, ending := range []collyrobots.Ending{collyrobots.EndingBudget, collyrobots.EndingRefused, collyrobots.EndingCancelled} {
-		var hosts []collyrobots.HostStats
+	for _, ending := range []report.Ending{report.EndingBudget, report.EndingRefused, report.EndingCancelled} {
+		var hosts []report.HostStats
 		for _, h := range r.stats.Hosts {
 			if h.Ended == ending {
 				hosts = append(hosts, h)
@@ -35,18 +35,18 @@ func (r *report) printEndings(w io.Writer, width int) {
 }
 
 // causeOf returns the reason of an ending in words.
-func (r *report) causeOf(ending collyrobots.Ending) string {
+func (r *summary) causeOf(ending report.Ending) string {
 	switch ending {
-	case collyrobots.EndingBudget:
+	case report.EndingBudget:
 		return "budget of " + term.Number(r.maxPerHost, "page")
-	case collyrobots.EndingRefused:
+	case report.EndingRefused:
 		return "refused " + term.Number(r.stopRefused, "page") + " in a row"
 	}
 	return string(ending)
 }
 
 // namesOf returns the names of hosts, or their number if there are many.
-func namesOf(hosts []collyrobots.HostStats) string {
+func namesOf(hosts []report.HostStats) string {
 	if len(hosts) > namedHosts {
 		return term.Number(len(hosts), "host")
 	}

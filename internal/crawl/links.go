@@ -10,11 +10,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 // links records the pages of a crawl in a journal, so that the next run can continue. It implements
-// collyrobots.URLStore for a crawl whose waiting pages fit into memory: each page that the crawl
+// urlstore.Store for a crawl whose waiting pages fit into memory: each page that the crawl
 // finds goes on at once, and waits for its host in the plugin. The module frontier keeps millions
 // of waiting pages on disk.
 type links struct {
@@ -23,22 +23,22 @@ type links struct {
 	pages   []*link
 	byURL   map[string]*link
 	rest    []*link // pages of the last run that Next has not handed out
-	stats   collyrobots.FrontierStats
+	stats   urlstore.Stats
 	idle    chan struct{} // closed and replaced when no page is left
 }
 
 // A link is a page of the crawl. Its ID is its number, from 1.
 type link struct {
-	collyrobots.Page
+	urlstore.Page
 	out   bool // it is being fetched
 	ended bool // it is done, was denied, or has failed three times
 }
 
 // A linkRecord is a line of the journal: a new page, or how an attempt to fetch a page has ended.
 type linkRecord struct {
-	Page   *collyrobots.Page `json:"page,omitempty"`
-	ID     uint64            `json:"id,omitempty"`
-	Failed bool              `json:"failed,omitempty"`
+	Page   *urlstore.Page `json:"page,omitempty"`
+	ID     uint64         `json:"id,omitempty"`
+	Failed bool           `json:"failed,omitempty"`
 }
 
 // openLinks opens the journal in a file. If resume is true and the last run has not fetched all of
@@ -108,7 +108,7 @@ func (l *links) apply(r linkRecord) {
 }
 
 // insert adds a page.
-func (l *links) insert(p *collyrobots.Page) *link {
+func (l *links) insert(p *urlstore.Page) *link {
 	p.ID = uint64(len(l.pages) + 1)
 	page := &link{Page: *p}
 	l.pages = append(l.pages, page)
@@ -146,8 +146,8 @@ func (l *links) hosts() map[string]bool {
 
 func (l *links) close() error { return l.journal.Close() }
 
-// Add implements collyrobots.URLStore.
-func (l *links) Add(p *collyrobots.Page) (added bool, err error) {
+// Add implements urlstore.Store.
+func (l *links) Add(p *urlstore.Page) (added bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if known := l.byURL[p.URL]; known != nil {
@@ -166,11 +166,11 @@ func (l *links) Add(p *collyrobots.Page) (added bool, err error) {
 	return true, nil
 }
 
-// Take implements collyrobots.URLStore. Each page goes on at once.
-func (l *links) Take(*collyrobots.Page) bool { return true }
+// Take implements urlstore.Store. Each page goes on at once.
+func (l *links) Take(*urlstore.Page) bool { return true }
 
-// Again implements collyrobots.URLStore.
-func (l *links) Again(p *collyrobots.Page) error {
+// Again implements urlstore.Store.
+func (l *links) Again(p *urlstore.Page) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.handOut(l.byURL[p.URL])
@@ -185,8 +185,8 @@ func (l *links) handOut(p *link) {
 	}
 }
 
-// Next implements collyrobots.URLStore. It returns the pages of the last run.
-func (l *links) Next(ctx context.Context) (*collyrobots.Page, error) {
+// Next implements urlstore.Store. It returns the pages of the last run.
+func (l *links) Next(ctx context.Context) (*urlstore.Page, error) {
 	l.mu.Lock()
 	if len(l.rest) > 0 {
 		first := l.rest[0]
@@ -210,8 +210,8 @@ func (l *links) Next(ctx context.Context) (*collyrobots.Page, error) {
 	}
 }
 
-// End implements collyrobots.URLStore.
-func (l *links) End(p *collyrobots.Page, result collyrobots.PageResult) error {
+// End implements urlstore.Store.
+func (l *links) End(p *urlstore.Page, result urlstore.Result) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	page := l.byURL[p.URL]
@@ -224,9 +224,9 @@ func (l *links) End(p *collyrobots.Page, result collyrobots.PageResult) error {
 		l.idle = make(chan struct{})
 	}
 	switch result {
-	case collyrobots.PageReturned, collyrobots.PagePostponed:
+	case urlstore.Returned, urlstore.Postponed:
 		return nil // it waits for the next run
-	case collyrobots.PageFailed:
+	case urlstore.Failed:
 		l.fail(page)
 		return l.write(linkRecord{ID: p.ID, Failed: true})
 	}
@@ -234,11 +234,11 @@ func (l *links) End(p *collyrobots.Page, result collyrobots.PageResult) error {
 	return l.write(linkRecord{ID: p.ID})
 }
 
-// Pace implements collyrobots.URLStore. The plugin itself keeps the pace of each host.
+// Pace implements urlstore.Store. The plugin itself keeps the pace of each host.
 func (l *links) Pace(string, time.Time, bool) {}
 
-// Stats implements collyrobots.URLStore.
-func (l *links) Stats() collyrobots.FrontierStats {
+// Stats implements urlstore.Store.
+func (l *links) Stats() urlstore.Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.stats
@@ -246,7 +246,7 @@ func (l *links) Stats() collyrobots.FrontierStats {
 	return s
 }
 
-// Waiting implements collyrobots.URLStore.
+// Waiting implements urlstore.Store.
 func (l *links) Waiting(host string) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

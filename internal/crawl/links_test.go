@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/tooltest"
 	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 // TestResumeLinks kills a crawl that follows links. The next run must request all pages that the
@@ -64,21 +64,21 @@ func TestJournal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var pages []*collyrobots.Page
+	var pages []*urlstore.Page
 	for _, path := range []string{"done", "denied", "failed", "out", "returned"} {
-		p := &collyrobots.Page{URL: "http://a.test/" + path, Host: "a.test", Depth: 2, Request: []byte(path)}
+		p := &urlstore.Page{URL: "http://a.test/" + path, Host: "a.test", Depth: 2, Request: []byte(path)}
 		if added, err := first.Add(p); !added || err != nil || !first.Take(p) {
 			t.Fatalf("%s: added %t, error %v", path, added, err)
 		}
 		pages = append(pages, p)
 	}
-	for i, result := range []collyrobots.PageResult{collyrobots.PageDone, collyrobots.PageDenied, collyrobots.PageFailed} {
+	for i, result := range []urlstore.Result{urlstore.Done, urlstore.Denied, urlstore.Failed} {
 		if err := first.End(pages[i], result); err != nil {
 			t.Fatal(err)
 		}
 	}
-	first.End(pages[4], collyrobots.PageReturned)
-	if added, _ := first.Add(&collyrobots.Page{URL: "http://a.test/done"}); added {
+	first.End(pages[4], urlstore.Returned)
+	if added, _ := first.Add(&urlstore.Page{URL: "http://a.test/done"}); added {
 		t.Error("a page that is done was added again")
 	}
 	if s := first.Stats(); s.Out != 1 || s.Duplicates != 1 {
@@ -101,7 +101,7 @@ func TestJournal(t *testing.T) {
 		if err != nil || p.URL != "http://a.test/"+want || p.Depth != 2 || string(p.Request) != want {
 			t.Fatalf("Next: %+v, %v; want %s", p, err, want)
 		}
-		if err := second.End(p, collyrobots.PageDone); err != nil {
+		if err := second.End(p, urlstore.Done); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -115,7 +115,7 @@ func TestJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer third.close()
-	if added, err := third.Add(&collyrobots.Page{URL: "http://a.test/done"}); !added || err != nil {
+	if added, err := third.Add(&urlstore.Page{URL: "http://a.test/done"}); !added || err != nil {
 		t.Errorf("after a complete run: added %t, error %v; want a new journal", added, err)
 	}
 }
@@ -130,11 +130,11 @@ func TestFailedThrice(t *testing.T) {
 			t.Fatal(err)
 		}
 		if run == 0 {
-			l.Add(&collyrobots.Page{URL: "http://a.test/"})
+			l.Add(&urlstore.Page{URL: "http://a.test/"})
 		} else if l.left() != 1 {
 			t.Fatalf("run %d: %d pages are left, want 1", run, l.left())
 		}
-		l.End(&collyrobots.Page{URL: "http://a.test/", ID: 1}, collyrobots.PageFailed)
+		l.End(&urlstore.Page{URL: "http://a.test/", ID: 1}, urlstore.Failed)
 		l.close()
 	}
 	l, err := openLinks(file, true)

@@ -12,7 +12,7 @@ import (
 )
 
 // write writes the report as text, or the last of the JSON lines.
-func (r *report) write(w io.Writer, j *job) error {
+func (r *summary) write(w io.Writer, j *job) error {
 	if j.json {
 		j.lines.write(record{Kind: kindEnd, End: r.ending()})
 		return j.lines.fault()
@@ -21,7 +21,7 @@ func (r *report) write(w io.Writer, j *job) error {
 }
 
 // writeText writes the report as text.
-func (r *report) writeText(w io.Writer, ages bool) error {
+func (r *summary) writeText(w io.Writer, ages bool) error {
 	var out strings.Builder
 	l := layout{width: term.Width(w), paint: term.NewPainter(w), ages: ages}
 	r.print(&out, l)
@@ -37,7 +37,7 @@ type layout struct {
 }
 
 // print prints the report as text.
-func (r *report) print(w io.Writer, l layout) {
+func (r *summary) print(w io.Writer, l layout) {
 	r.printHosts(w, l.width, l.ages)
 	r.printSitemaps(w, l.width)
 	r.printEndings(w, l.width)
@@ -47,7 +47,7 @@ func (r *report) print(w io.Writer, l layout) {
 }
 
 // printEnd prints how many pages there were and why the crawl ended.
-func (r *report) printEnd(w io.Writer, l layout) {
+func (r *summary) printEnd(w io.Writer, l layout) {
 	fmt.Fprintln(w)
 	if r.startFailed {
 		term.Paragraph(w, "At least one start URL could not be fetched.", 0, l.width)
@@ -65,7 +65,7 @@ func (r *report) printEnd(w io.Writer, l layout) {
 }
 
 // total returns a line such as "23 pages in 11.0 s, 2 failed, 4 denied".
-func (r *report) total() string {
+func (r *summary) total() string {
 	text := fmt.Sprintf("%s in %s, %s failed, %s denied", term.Number(r.pages(), "page"), elapsed(r.ended.Sub(r.began)),
 		term.Count(len(r.failures)), term.Count(len(r.denials)))
 	if n := r.stats.Totals.Unchanged; n > 0 {
@@ -84,7 +84,7 @@ func elapsed(d time.Duration) string {
 
 // responses returns the numbers of responses by status, such as "Responses: 21 × 200, 2 × 404". It
 // returns "" if there were none.
-func (r *report) responses() string {
+func (r *summary) responses() string {
 	counts := maps.Clone(r.statuses)
 	for _, f := range r.failures {
 		counts[f.Status]++
@@ -105,7 +105,7 @@ func (r *report) responses() string {
 }
 
 // interruption says how many pages were left when the crawl was interrupted.
-func (r *report) interruption() string {
+func (r *summary) interruption() string {
 	waiting := 0
 	for _, h := range r.left {
 		waiting += h.Pages
@@ -130,7 +130,7 @@ func verb(n int) string {
 	return " were"
 }
 
-func (r *report) printHosts(w io.Writer, width int, ages bool) {
+func (r *summary) printHosts(w io.Writer, width int, ages bool) {
 	if len(r.stats.Hosts) == 0 {
 		return
 	}
@@ -158,7 +158,7 @@ func (r *report) printHosts(w io.Writer, width int, ages bool) {
 	t.Print(w, width)
 }
 
-func (r *report) printSitemaps(w io.Writer, width int) {
+func (r *summary) printSitemaps(w io.Writer, width int) {
 	s := r.stats.Sitemaps
 	if s.Files+s.FilesFailed+s.FilesUnchanged == 0 {
 		return
@@ -188,7 +188,7 @@ func (r *report) printSitemaps(w io.Writer, width int) {
 	term.Paragraph(w, text, 2, width)
 }
 
-func (r *report) printDenials(w io.Writer, l layout) {
+func (r *summary) printDenials(w io.Writer, l layout) {
 	t := term.NewTable(term.Column{}, term.Column{})
 	for _, d := range sorted(r.denials) {
 		t.Row(d.URL, why(d))
@@ -196,7 +196,7 @@ func (r *report) printDenials(w io.Writer, l layout) {
 	printList(w, l.width, l.paint.Paint(term.Yellow, "Denied"), len(r.denials), t)
 }
 
-func (r *report) printFailures(w io.Writer, l layout) {
+func (r *summary) printFailures(w io.Writer, l layout) {
 	t := term.NewTable(term.Column{}, term.Column{})
 	for _, f := range sorted(r.failures) {
 		t.Row(f.URL, f.why())

@@ -49,7 +49,7 @@ func RunReport(args []string, stdin io.Reader, stdout, stderr io.Writer) (status
 }
 
 // readReport reads the JSON lines of a crawl from a file, or from stdin if the name is "" or "-".
-func readReport(name string, stdin io.Reader) (*report, error) {
+func readReport(name string, stdin io.Reader) (*summary, error) {
 	if name == "" || name == "-" {
 		return parseReport(stdin, "standard input")
 	}
@@ -63,7 +63,7 @@ func readReport(name string, stdin io.Reader) (*report, error) {
 
 // parseReport reads the JSON lines of a crawl. An end without a newline is a line that a kill has
 // cut off.
-func parseReport(in io.Reader, name string) (*report, error) {
+func parseReport(in io.Reader, name string) (*summary, error) {
 	r := newReport(new(job))
 	r.interrupted = true // until the last line says something else
 	lines := bufio.NewReader(in)
@@ -86,7 +86,7 @@ func parseReport(in io.Reader, name string) (*report, error) {
 }
 
 // add adds a record to the report. It reports whether the record is one of a crawl.
-func (r *report) add(l record, first bool) bool {
+func (r *summary) add(l record, first bool) bool {
 	if first {
 		r.began = l.Time
 	}
@@ -107,7 +107,7 @@ func (r *report) add(l record, first bool) bool {
 }
 
 // end sets what the last line says.
-func (r *report) end(e *ending) {
+func (r *summary) end(e *ending) {
 	r.interrupted = e.Interrupted
 	r.full = e.Full
 	r.startFailed = e.StartFailed

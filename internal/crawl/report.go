@@ -13,10 +13,11 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 )
 
-// A report collects the results of a crawl. Several goroutines may add to it at once.
-type report struct {
+// A summary collects the results of a crawl. Several goroutines may add to it at once.
+type summary struct {
 	mu          sync.Mutex
 	denials     map[string]collyrobots.Decision // by URL
 	failures    map[string]failure              // by URL
@@ -48,16 +49,16 @@ type failure struct {
 
 // A robotsFile is a robots.txt that the crawl obeyed.
 type robotsFile struct {
-	URL          string                   `json:"url"`
-	Host         string                   `json:"host"`
-	Status       int                      `json:"status,omitempty"` // the status of the last response; 0 if there was none
-	RobotsStatus collyrobots.RobotsStatus `json:"robots_status"`
-	Fetched      time.Time                `json:"fetched"` // when it was fetched, or when the last attempt failed
-	Stored       bool                     `json:"stored"`  // it was read from the cache
+	URL          string              `json:"url"`
+	Host         string              `json:"host"`
+	Status       int                 `json:"status,omitempty"` // the status of the last response; 0 if there was none
+	RobotsStatus report.RobotsStatus `json:"robots_status"`
+	Fetched      time.Time           `json:"fetched"` // when it was fetched, or when the last attempt failed
+	Stored       bool                `json:"stored"`  // it was read from the cache
 }
 
-func newReport(j *job) *report {
-	return &report{
+func newReport(j *job) *summary {
+	return &summary{
 		denials:     make(map[string]collyrobots.Decision),
 		failures:    make(map[string]failure),
 		robots:      make(map[string]robotsFile),
@@ -69,14 +70,14 @@ func newReport(j *job) *report {
 }
 
 // page counts a page that was fetched.
-func (r *report) page(status int) {
+func (r *summary) page(status int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.statuses[status]++
 }
 
 // deny records a page that is denied. It reports whether it is the first denial of the page.
-func (r *report) deny(d collyrobots.Decision) (first bool) {
+func (r *summary) deny(d collyrobots.Decision) (first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, known := r.denials[d.URL]
@@ -84,14 +85,14 @@ func (r *report) deny(d collyrobots.Decision) (first bool) {
 	return !known
 }
 
-func (r *report) fail(f failure) {
+func (r *summary) fail(f failure) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failures[f.URL] = f
 }
 
 // pages returns the number of pages that were fetched.
-func (r *report) pages() (n int) {
+func (r *summary) pages() (n int) {
 	for _, count := range r.statuses {
 		n += count
 	}
@@ -99,7 +100,7 @@ func (r *report) pages() (n int) {
 }
 
 // setLeft records the pages that are waiting when the crawl is interrupted.
-func (r *report) setLeft(s collyrobots.Stats) {
+func (r *summary) setLeft(s collyrobots.Stats) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, h := range s.Hosts {
@@ -111,14 +112,14 @@ func (r *report) setLeft(s collyrobots.Stats) {
 }
 
 // failStart records that a start URL could not be fetched.
-func (r *report) failStart() {
+func (r *summary) failStart() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.startFailed = true
 }
 
 // addRobots records a robots.txt that was read.
-func (r *report) addRobots(e collyrobots.Event) {
+func (r *summary) addRobots(e collyrobots.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.robots[e.URL] = robotsFile{
@@ -127,7 +128,7 @@ func (r *report) addRobots(e collyrobots.Event) {
 }
 
 // finish completes the report when the crawl has ended.
-func (r *report) finish(stats collyrobots.Stats, interrupted, full bool) {
+func (r *summary) finish(stats collyrobots.Stats, interrupted, full bool) {
 	r.stats = stats
 	r.interrupted = interrupted
 	r.full = full
@@ -136,10 +137,10 @@ func (r *report) finish(stats collyrobots.Stats, interrupted, full bool) {
 
 // worked reports whether each start URL was fetched or was denied, and the crawl was not
 // interrupted.
-func (r *report) worked() bool { return !r.startFailed && !r.interrupted }
+func (r *summary) worked() bool { return !r.startFailed && !r.interrupted }
 
 // age returns the age of the oldest robots.txt of a host.
-func (r *report) age(host string) (age time.Duration, known bool) {
+func (r *summary) age(host string) (age time.Duration, known bool) {
 	for _, f := range r.robots {
 		if f.Host == host && !f.Fetched.IsZero() {
 			age = max(age, r.ended.Sub(f.Fetched))
@@ -164,7 +165,7 @@ type ending struct {
 	Stats       collyrobots.Stats `json:"stats"`
 }
 
-func (r *report) ending() *ending {
+func (r *summary) ending() *ending {
 	return &ending{
 		Worked:      r.worked(),
 		Interrupted: r.interrupted,
@@ -202,15 +203,15 @@ func (f failure) why() string {
 func why(d collyrobots.Decision) string {
 	var request *url.Error // its text repeats the URL of robots.txt
 	switch {
-	case d.Reason == collyrobots.ReasonRule && d.Rule.Line > 0:
+	case d.Reason == report.ReasonRule && d.Rule.Line > 0:
 		return fmt.Sprintf("line %d: Disallow: %s", d.Rule.Line, d.Rule.Pattern)
-	case d.Reason == collyrobots.ReasonDelay:
+	case d.Reason == report.ReasonDelay:
 		return fmt.Sprintf("its Crawl-delay of %v is longer than -skip-above", d.CrawlDelay)
-	case d.Reason == collyrobots.ReasonUsage:
+	case d.Reason == report.ReasonUsage:
 		return "its owner excludes it from -purpose"
-	case d.Reason == collyrobots.ReasonRefused:
+	case d.Reason == report.ReasonRefused:
 		return "its host has refused other pages"
-	case d.Reason == collyrobots.ReasonBudget:
+	case d.Reason == report.ReasonBudget:
 		return "over -max-per-host"
 	case errors.As(d.Err, &request):
 		return fmt.Sprintf("%s: %v", d.Reason, request.Err)

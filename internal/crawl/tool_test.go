@@ -23,9 +23,9 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/tooltest"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -354,7 +354,7 @@ func TestJSON(t *testing.T) {
 	if text, err := json.Marshal(r); err != nil || json.Unmarshal(text, &again) != nil || !reflect.DeepEqual(&again, r) {
 		t.Errorf("%v\n%+v\n%+v", err, r, again)
 	}
-	var shop collyrobots.HostStats
+	var shop report.HostStats
 	for _, h := range r.Stats.Hosts {
 		if h.Host == "shop.test" {
 			shop = h
@@ -384,7 +384,7 @@ func TestJSON(t *testing.T) {
 	}
 	file := r.Robots[i]
 	file.Fetched = time.Time{}
-	want := robotsFile{URL: "http://shop.test/robots.txt", Host: "shop.test", Status: 200, RobotsStatus: collyrobots.RobotsRules}
+	want := robotsFile{URL: "http://shop.test/robots.txt", Host: "shop.test", Status: 200, RobotsStatus: report.RobotsRules}
 	if file != want {
 		t.Errorf("robots.txt: %+v, want %+v", file, want)
 	}

@@ -8,21 +8,22 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/term"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // waits describes what a crawl is waiting for. It returns a line for each of the hosts that take
 // longest, at most as many as most says, and a line for the other hosts together.
 func waits(s collyrobots.Stats, now time.Time, most int) (lines []string) {
-	var hosts []collyrobots.HostStats
+	var hosts []report.HostStats
 	for _, h := range s.Hosts {
 		if h.Waiting > 0 || h.NextStart.After(now) {
 			hosts = append(hosts, h)
 		}
 	}
 	if s.Totals.Waiting > 0 {
-		hosts = slices.DeleteFunc(hosts, func(h collyrobots.HostStats) bool { return h.Waiting == 0 })
+		hosts = slices.DeleteFunc(hosts, func(h report.HostStats) bool { return h.Waiting == 0 })
 	}
-	slices.SortStableFunc(hosts, func(a, b collyrobots.HostStats) int {
+	slices.SortStableFunc(hosts, func(a, b report.HostStats) int {
 		return cmp.Or(cmp.Compare(b.TimeLeft(now), a.TimeLeft(now)), b.NextStart.Compare(a.NextStart))
 	})
 	if len(hosts) == 0 {
@@ -40,7 +41,7 @@ func waits(s collyrobots.Stats, now time.Time, most int) (lines []string) {
 }
 
 // wait describes how long a crawl is waiting for a host, and why.
-func wait(h collyrobots.HostStats, now time.Time) string {
+func wait(h report.HostStats, now time.Time) string {
 	next := "after its response"
 	if until := h.NextStart.Sub(now); until > 0 {
 		next = "in " + seconds(until)
@@ -76,23 +77,23 @@ func ofLine(text string, line int) string {
 }
 
 // source describes the source of a host's delay.
-func source(h collyrobots.HostStats) string {
+func source(h report.HostStats) string {
 	switch h.Source {
-	case collyrobots.SourceCrawlDelay:
+	case report.SourceCrawlDelay:
 		return ofLine(fmt.Sprintf("Crawl-delay: %v", h.CrawlDelay.Seconds()), h.Line)
-	case collyrobots.SourceRequestRate:
+	case report.SourceRequestRate:
 		return ofLine(fmt.Sprintf("Request-rate, %v", h.Delay), h.Line)
-	case collyrobots.SourceVisitTime:
+	case report.SourceVisitTime:
 		return ofLine("Visit-time", h.Line)
-	case collyrobots.SourceHours:
+	case report.SourceHours:
 		return "-hours"
-	case collyrobots.SourceAdaptive:
+	case report.SourceAdaptive:
 		return fmt.Sprintf("-adaptive, response time %s", term.Duration(h.ResponseTime))
-	case collyrobots.SourceMinDelay:
+	case report.SourceMinDelay:
 		return fmt.Sprintf("-delay %v", h.Delay)
-	case collyrobots.SourceBackOff:
+	case report.SourceBackOff:
 		return fmt.Sprintf("back-off of %s after 429 or 503", term.Duration(h.Delay))
-	case collyrobots.SourceRetryAfter:
+	case report.SourceRetryAfter:
 		return "Retry-After"
 	}
 	return ""

@@ -10,14 +10,15 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // TestWaits checks the lines about waiting pages.
 func TestWaits(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	host := func(name string, waiting int, next, delay time.Duration, source collyrobots.DelaySource) collyrobots.HostStats {
-		h := collyrobots.HostStats{Host: name, Waiting: waiting, Delay: delay, Source: source}
-		if source == collyrobots.SourceCrawlDelay {
+	host := func(name string, waiting int, next, delay time.Duration, source report.DelaySource) report.HostStats {
+		h := report.HostStats{Host: name, Waiting: waiting, Delay: delay, Source: source}
+		if source == report.SourceCrawlDelay {
 			h.CrawlDelay = delay
 		}
 		if next != 0 {
@@ -25,30 +26,30 @@ func TestWaits(t *testing.T) {
 		}
 		return h
 	}
-	slow := host("slow.test", 12, 100*time.Second, 2*time.Minute, collyrobots.SourceCrawlDelay)
+	slow := host("slow.test", 12, 100*time.Second, 2*time.Minute, report.SourceCrawlDelay)
 	slow.Line = 3
 	for _, test := range []struct {
 		name  string
-		hosts []collyrobots.HostStats
+		hosts []report.HostStats
 		most  int
 		want  string
 	}{
 		{"no hosts", nil, 1, "waiting for responses"},
-		{"an idle host", []collyrobots.HostStats{host("a.test", 0, -time.Second, time.Second, "")}, 1, "waiting for responses"},
-		{"a slow host", []collyrobots.HostStats{slow}, 1, "12 pages waiting for slow.test, next in 1m40s, about 23m40s left (Crawl-delay: 120, line 3)"},
-		{"several hosts", []collyrobots.HostStats{
-			host("a.test", 2, 40*time.Millisecond, 1500*time.Millisecond, collyrobots.SourceMinDelay), slow,
-			host("b.test", 1, time.Minute, time.Second, collyrobots.SourceRetryAfter),
-			host("c.test", 1, 0, 0, ""), host("idle.test", 0, time.Hour, time.Hour, collyrobots.SourceBackOff),
+		{"an idle host", []report.HostStats{host("a.test", 0, -time.Second, time.Second, "")}, 1, "waiting for responses"},
+		{"a slow host", []report.HostStats{slow}, 1, "12 pages waiting for slow.test, next in 1m40s, about 23m40s left (Crawl-delay: 120, line 3)"},
+		{"several hosts", []report.HostStats{
+			host("a.test", 2, 40*time.Millisecond, 1500*time.Millisecond, report.SourceMinDelay), slow,
+			host("b.test", 1, time.Minute, time.Second, report.SourceRetryAfter),
+			host("c.test", 1, 0, 0, ""), host("idle.test", 0, time.Hour, time.Hour, report.SourceBackOff),
 		}, 3, `12 pages waiting for slow.test, next in 1m40s, about 23m40s left (Crawl-delay: 120, line 3)
 1 page waiting for b.test, next in 1m (Retry-After)
 2 pages waiting for a.test, next in 100ms, about 2s left (-delay 1.5s)
 1 more page waiting for 1 other host`},
-		{"only sitemaps", []collyrobots.HostStats{host("a.test", 0, 9*time.Second, 10*time.Second, collyrobots.SourceBackOff)}, 1,
+		{"only sitemaps", []report.HostStats{host("a.test", 0, 9*time.Second, 10*time.Second, report.SourceBackOff)}, 1,
 			"waiting for a.test, next request in 9s (back-off of 10s after 429 or 503)"},
-		{"a host with a request in flight", []collyrobots.HostStats{host("a.test", 3, -time.Hour, 1250*time.Millisecond, collyrobots.SourceCrawlDelay)}, 1,
+		{"a host with a request in flight", []report.HostStats{host("a.test", 3, -time.Hour, 1250*time.Millisecond, report.SourceCrawlDelay)}, 1,
 			"3 pages waiting for a.test, next after its response, about 3s left (Crawl-delay: 1.25)"},
-		{"the longest delay", []collyrobots.HostStats{host("a.test", 1000, math.MaxInt64, math.MaxInt64, collyrobots.SourceMinDelay)}, 1,
+		{"the longest delay", []report.HostStats{host("a.test", 1000, math.MaxInt64, math.MaxInt64, report.SourceMinDelay)}, 1,
 			"1,000 pages waiting for a.test, next in 292y171d, about 292y171d left (-delay 2562047h47m16.854775807s)"},
 	} {
 		s := collyrobots.Stats{Hosts: test.hosts}
@@ -69,7 +70,7 @@ func TestHeartbeat(t *testing.T) {
 		p := newProgress(&out)
 		begin := time.Now()
 		p.watch(func() collyrobots.Stats {
-			return collyrobots.Stats{Totals: collyrobots.HostStats{Waiting: 1}, Hosts: []collyrobots.HostStats{{Host: "a.test", Waiting: 1, NextStart: begin.Add(100 * time.Second)}}}
+			return collyrobots.Stats{Totals: report.HostStats{Waiting: 1}, Hosts: []report.HostStats{{Host: "a.test", Waiting: 1, NextStart: begin.Add(100 * time.Second)}}}
 		})
 		time.Sleep(38*time.Second + 100*time.Millisecond)
 		p.page(200, "http://joe:secret@a.test/\x1b[2J")
@@ -77,7 +78,7 @@ func TestHeartbeat(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		p.failed(failure{URL: "http://a.test/b", Status: 404})
 		p.failed(failure{URL: "http://a.test/c", Error: errors.New("no\nanswer").Error()})
-		p.denied(collyrobots.Decision{URL: "http://a.test/d", Reason: collyrobots.ReasonNoRule})
+		p.denied(collyrobots.Decision{URL: "http://a.test/d", Reason: report.ReasonNoRule})
 		p.close()
 		const want = `   5.0s  1 page waiting for a.test, next in 1m35s
   15.0s  1 page waiting for a.test, next in 1m25s

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/term"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // warnings is the slog.Handler of a crawl. It writes each warning as a sentence for people, such as
@@ -29,7 +29,7 @@ func (h *warnings) Handle(_ context.Context, r slog.Record) error {
 	unreachable := false
 	add := func(a slog.Attr) bool {
 		value := a.Value.Resolve()
-		unreachable = unreachable || a.Key == "robots_status" && value.String() == string(collyrobots.RobotsUnreachable)
+		unreachable = unreachable || a.Key == "robots_status" && value.String() == string(report.RobotsUnreachable)
 		if text, ok := textOf(value); ok {
 			facts = append(facts, strings.ReplaceAll(a.Key, "_", " ")+" "+text)
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // TestWarnings checks that warnings are sentences without zero values, and that hosts that are
@@ -17,7 +17,7 @@ func TestWarnings(t *testing.T) {
 	log.Info("page fetched")
 	log.Warn("host is throttling, slowing down", "delay", 2*time.Second, "status", 0, "stale", false, "until", time.Time{}, "retry_after", "none")
 	log.Error("two\nlines")
-	log.Warn("robots.txt could not be read", "robots_status", collyrobots.RobotsUnreachable)
+	log.Warn("robots.txt could not be read", "robots_status", report.RobotsUnreachable)
 	const want = "warning: host is throttling, slowing down (host a.test, delay 2s, retry after none)\n" +
 		"warning: two lines (host a.test)\n"
 	if out.String() != want {

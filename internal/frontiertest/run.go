@@ -1,5 +1,5 @@
-// Package frontiertest runs spiders with a URLStore, stops them and continues them. It has one table
-// of programs for every URLStore. The programs are in the style of public Colly programs.
+// Package frontiertest runs spiders with a urlstore.Store, stops them and continues them. It has one table
+// of programs for every urlstore.Store. The programs are in the style of public Colly programs.
 //
 // Each program is run with Colly alone, and with the option Frontier without an interruption and
 // with several kinds of interruptions. Each time it must request the same pages and find the same
@@ -25,14 +25,15 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
-// A Store is a URLStore that survives the runs of a crawl.
+// A Store is a urlstore.Store that survives the runs of a crawl.
 type Store interface {
-	// Open returns the URLStore as the next run finds it.
-	Open(t *testing.T) collyrobots.URLStore
+	// Open returns the urlstore.Store as the next run finds it.
+	Open(t *testing.T) urlstore.Store
 
-	// Drop makes the URLStore of the current run fail, as if the process had ended.
+	// Drop makes the urlstore.Store of the current run fail, as if the process had ended.
 	Drop(t *testing.T)
 }
 
@@ -123,7 +124,7 @@ func closed(after time.Duration) stop {
 	return stop{after: after, how: func(r *run, _ Store, _ func()) { r.must(r.plugin.Close()) }}
 }
 
-// killed ends the URLStore first, so that it does not learn what happens later.
+// killed ends the urlstore.Store first, so that it does not learn what happens later.
 func killed(after time.Duration) stop {
 	return stop{after: after, how: func(r *run, store Store, _ func()) {
 		r.end()

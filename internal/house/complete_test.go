@@ -36,7 +36,7 @@ func declarations(t *testing.T, folder string) map[string][]ast.Decl {
 func constantsOf(t *testing.T, typeName string) map[string]string {
 	t.Helper()
 	found := make(map[string]string)
-	for _, decls := range declarations(t, ".") {
+	for _, decls := range declarations(t, "report") {
 		for _, d := range decls {
 			group, ok := d.(*ast.GenDecl)
 			if !ok || group.Tok != token.CONST {
@@ -65,10 +65,10 @@ func TestEachReasonIsListed(t *testing.T) {
 	}
 	for name, text := range reasons {
 		for file, code := range map[string]string{
-			"metrics/internal/figures/figures.go": "collyrobots." + name,
-			"docs/metrics.md":                     "`" + text + "`",
-			"docs/troubleshooting.md":             "`" + text + "`",
-			"view/assets/text.js":                 text + ":",
+			"metrics/figures/figures.go": "report." + name,
+			"docs/metrics.md":            "`" + text + "`",
+			"docs/troubleshooting.md":    "`" + text + "`",
+			"view/assets/text.js":        text + ":",
 		} {
 			content, err := os.ReadFile(file)
 			must(t, err)

@@ -44,16 +44,23 @@ const importRules = `
 	# URLs as crawlers take them.
 	internal/weburl:   !net/http !log
 
+	# What a crawl reports: data and its JSON. A program that reads reports needs no crawler.
+	report:            ./dialect ./internal/redact ./internal/seconds ./robotstags ./store/urlstore ./usage !net/http !log
+
+	# The contracts of the options Frontier and SharedPace.
+	store/urlstore:    ./dialect ./internal/redact ./internal/weburl !net/http !log
+	store/pacer:       !net/http !log
+
 	# Durable records. A back end with many dependencies is a separate module.
 	store:             !net/http !log
 	store/storetest:   ./store
 	store/boltstore:   ./store go.etcd.io/bbolt go.etcd.io/bbolt/errors
 
-	# Also shares the pace of several processes, so it uses the Lease of the root.
-	store/redisstore:  . ./store github.com/redis/go-redis/v9
+	# Also shares the pace of several processes.
+	store/redisstore:  ./store ./store/pacer github.com/redis/go-redis/v9
 
 	# The pages of a crawl by several processes, in Redis. It uses only what every program can use.
-	hostqueue:         . ./dialect ./internal/redact ./internal/weburl github.com/gocolly/colly/v2 github.com/redis/go-redis/v9
+	hostqueue:         . ./dialect ./report ./store/urlstore github.com/gocolly/colly/v2 github.com/redis/go-redis/v9
 
 	# When the next request to a host may start. It does not know Colly or robots.txt.
 	internal/pace:     !net/http !log
@@ -112,24 +119,24 @@ const importRules = `
 	internal/witnesstest: golang.org/x/mod/sumdb/note golang.org/x/mod/sumdb/tlog !log !os
 
 	# The root package combines them.
-	.:                 ./webbotauth ./robotstags ./dialect ./sitemap ./store ./usage ./internal/arrivals ./internal/backend ./internal/budget ./internal/fanout ./internal/feed ./internal/handoff ./internal/metatags ./internal/netguard ./internal/nofollow ./internal/pace ./internal/policy ./internal/redact ./internal/revalidate ./internal/seconds ./internal/stop ./internal/track ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage !reflect
+	.:                 ./report ./store/pacer ./store/urlstore ./webbotauth ./robotstags ./dialect ./sitemap ./store ./usage ./internal/arrivals ./internal/backend ./internal/budget ./internal/fanout ./internal/feed ./internal/handoff ./internal/metatags ./internal/netguard ./internal/nofollow ./internal/pace ./internal/policy ./internal/redact ./internal/revalidate ./internal/seconds ./internal/stop ./internal/track ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage !reflect
 
 	# The pages of a crawl, on disk. It does not know Colly or robots.txt.
-	frontier:           . ./dialect ./internal/redact ./internal/weburl !net/http
+	frontier:           ./store/urlstore !net/http
 	frontier/disk.go:   github.com/cockroachdb/pebble/v2 github.com/cockroachdb/pebble/v2/bloom
 	frontier/files.go:  github.com/cockroachdb/pebble/v2 github.com/cockroachdb/pebble/v2/vfs
 	frontier/space.go:  github.com/cockroachdb/pebble/v2/vfs
 
-	# The live page uses only what every program can use.
-	view:              . ./dialect ./internal/seconds
+	# The live page shows reports. It does not know Colly.
+	view:              ./report ./store/urlstore ./dialect ./internal/seconds
 
-	# The metrics also do, and have the same meaning in every system.
-	metrics/internal/figures: .
-	metrics/prom:      . ./metrics/internal/figures github.com/prometheus/client_golang/prometheus
-	metrics/otel:      . ./metrics/internal/figures go.opentelemetry.io/otel/attribute go.opentelemetry.io/otel/metric
+	# So do the metrics, which have the same meaning in every system.
+	metrics/figures:   ./report ./store/urlstore
+	metrics/prom:      ./report ./metrics/figures github.com/prometheus/client_golang/prometheus
+	metrics/otel:      ./report ./metrics/figures go.opentelemetry.io/otel/attribute go.opentelemetry.io/otel/metric
 
 	# A log of what a crawl did on the wire, and its verification.
-	audit:                . ./audit/internal/tiles ./dialect ./internal/seconds golang.org/x/mod/sumdb/note golang.org/x/mod/sumdb/tlog !net/http
+	audit:                ./report ./audit/internal/tiles ./dialect golang.org/x/mod/sumdb/note golang.org/x/mod/sumdb/tlog !net/http
 	audit/witness:        ./audit
 	audit/internal/tiles: golang.org/x/mod/sumdb/tlog !net !log
 
@@ -143,7 +150,7 @@ const importRules = `
 	# The conformance suite as data, for every parser, and the runner of the suite.
 	conformance:       !os !net/http !log
 	internal/conform:  ./conformance ./dialect
-	internal/conform/crawl: . ./conformance ./dialect ./internal/conform
+	internal/conform/crawl: . ./report ./conformance ./dialect ./internal/conform
 	conformance/maketable: ./conformance ./internal/conform ./internal/conform/crawl
 	conformance/adapters/colly: ./conformance github.com/gocolly/colly/v2
 	conformance/adapters/temoto: ./conformance github.com/temoto/robotstxt
@@ -161,17 +168,17 @@ const importRules = `
 	internal/lint:     ./dialect ./usage !io !os !net/http !log
 
 	# The command that estimates how long a crawl will take.
-	internal/plan:     . ./dialect ./internal/input ./internal/robotsfile ./internal/term ./sitemap ./store github.com/gocolly/colly/v2
+	internal/plan:     . ./report ./dialect ./internal/input ./internal/robotsfile ./internal/term ./sitemap ./store github.com/gocolly/colly/v2
 
 	# The command that crawls.
-	internal/crawl:    . ./audit ./audit/witness ./dialect ./internal/input ./internal/keyfile ./internal/term ./sitemap ./store ./usage ./webbotauth github.com/gocolly/colly/v2
+	internal/crawl:    . ./report ./store/urlstore ./audit ./audit/witness ./dialect ./internal/input ./internal/keyfile ./internal/term ./sitemap ./store ./usage ./webbotauth github.com/gocolly/colly/v2
 	internal/crawl/page.go: ./view
 
-	# Spiders that are stopped and continued with a URLStore, for tests.
-	internal/frontiertest: . ./dialect ./robotstest github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/extensions github.com/gocolly/colly/v2/proxy github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage
+	# Spiders that are stopped and continued with a urlstore.Store, for tests.
+	internal/frontiertest: . ./report ./store/urlstore ./dialect ./robotstest github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/extensions github.com/gocolly/colly/v2/proxy github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage
 
 	# What the tests of the public API share. Their packages, internal/e2e/*, have only tests.
-	internal/e2e/kit: . ./dialect ./robotstest ./usage github.com/gocolly/colly/v2 golang.org/x/net/dns/dnsmessage
+	internal/e2e/kit: . ./report ./store/pacer ./store/urlstore ./dialect ./robotstest ./usage github.com/gocolly/colly/v2 golang.org/x/net/dns/dnsmessage
 
 	# Demo sites on loopback, arguments of commands, and the key of a crawler.
 	internal/demo:
@@ -179,10 +186,10 @@ const importRules = `
 	internal/keyfile:  !net/http !log
 
 	# The command.
-	cmd/collyrobots:   . ./audit ./conformance ./dialect ./internal/conform ./internal/conform/crawl ./internal/batch ./internal/crawl ./internal/input ./internal/keyfile ./internal/lint ./internal/plan ./internal/robotsfile ./internal/term ./robotstags ./sitemap ./store ./usage github.com/gocolly/colly/v2 ./webbotauth
+	cmd/collyrobots:   . ./report ./audit ./conformance ./dialect ./internal/conform ./internal/conform/crawl ./internal/batch ./internal/crawl ./internal/input ./internal/keyfile ./internal/lint ./internal/plan ./internal/robotsfile ./internal/term ./robotstags ./sitemap ./store ./usage github.com/gocolly/colly/v2 ./webbotauth
 
 	# The examples use what every program can use, and packages that they share.
-	examples/*:        . ./dialect ./sitemap ./store ./internal/term ./internal/robotsfile github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/queue
+	examples/*:        . ./report ./dialect ./sitemap ./store ./internal/term ./internal/robotsfile github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/queue
 	examples/browser:  ./robotstest github.com/chromedp/chromedp github.com/chromedp/cdproto/cdp github.com/chromedp/cdproto/fetch github.com/chromedp/cdproto/network
 	examples/client:   ./internal/demo
 	examples/crawl:    ./audit ./internal/demo ./view
@@ -256,13 +263,14 @@ func TestImportRulesCatch(t *testing.T) {
 		{"internal/e2e/kit/crawl.go", "./internal/pace", false},
 		{"plugin.go", "./store/boltstore", false},
 		{"plugin.go", "./store/redisstore", false},
-		{"view/state.go", ".", true},
+		{"view/state.go", "./report", true},
+		{"view/state.go", ".", false},
 		{"view/state.go", "./internal/pace", false},
 		{"view/state.go", "github.com/gocolly/colly/v2", false},
 		{"plugin.go", "./metrics/prom", false},
-		{"metrics/prom/prom.go", "./metrics/internal/figures", true},
+		{"metrics/prom/prom.go", "./metrics/figures", true},
 		{"metrics/prom/prom.go", "./internal/pace", false},
-		{"metrics/internal/figures/figures.go", "github.com/prometheus/client_golang/prometheus", false},
+		{"metrics/figures/figures.go", "github.com/prometheus/client_golang/prometheus", false},
 		{"examples/crawl/main.go", ".", true},
 		{"examples/crawl/main.go", "./internal/policy", false},
 		{"examples/crawl/main.go", "./internal/redact", false},

@@ -18,6 +18,7 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/robotsfile"
 	"github.com/collyrobots/collyrobots/internal/term"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/sitemap"
 	"github.com/collyrobots/collyrobots/store"
 )
@@ -137,7 +138,7 @@ func (c *checker) one(ctx context.Context, s site, show *progress) *host {
 
 // failure returns why robots.txt could not be read, or "".
 func failure(d collyrobots.Decision) string {
-	if d.Reason != collyrobots.ReasonUnreachable && d.Reason != collyrobots.ReasonSiteDown {
+	if d.Reason != report.ReasonUnreachable && d.Reason != report.ReasonSiteDown {
 		return ""
 	}
 	why := strings.ReplaceAll(string(d.Reason), "_", " ")
@@ -183,7 +184,7 @@ func rule(d collyrobots.Decision, text []byte) string {
 	switch {
 	case d.Rule.Line > 0:
 		return fmt.Sprintf("line %d: %v", d.Rule.Line, d.Rule)
-	case d.Reason == collyrobots.ReasonRule:
+	case d.Reason == report.ReasonRule:
 		for _, issue := range d.Dialect.Lint(text) {
 			if issue.Problem == dialect.FileRefused {
 				return fmt.Sprintf("%v refuses the file because of line %d: %s", d.Dialect, issue.Line, issue.Detail)

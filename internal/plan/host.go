@@ -45,7 +45,7 @@ type host struct {
 type reading struct {
 	Dialect string       `json:"dialect"`
 	Allowed bool         `json:"allowed"` // the decision about the start page
-	Reason  string       `json:"reason"`  // a collyrobots.Reason
+	Reason  string       `json:"reason"`  // a report.Reason
 	Rule    string       `json:"rule,omitempty"`
 	Group   string       `json:"group,omitempty"`
 	Delay   term.Seconds `json:"crawl_delay"`

@@ -15,7 +15,7 @@ func (p *plan) write(w io.Writer, j *job) error {
 	if j.json {
 		return term.JSON(w, p)
 	}
-	r := &report{plan: p, job: j, width: term.Width(w)}
+	r := &printer{plan: p, job: j, width: term.Width(w)}
 	r.printHead()
 	r.printHosts()
 	r.printDialects()
@@ -25,8 +25,8 @@ func (p *plan) write(w io.Writer, j *job) error {
 	return err
 }
 
-// A report prints a plan as text.
-type report struct {
+// A printer prints a plan as text.
+type printer struct {
 	*plan
 	job   *job
 	width int // the width of the terminal; 0 if the output is not a terminal
@@ -34,7 +34,7 @@ type report struct {
 }
 
 // answer returns the answer to the question how long the crawl takes.
-func (r *report) answer() string {
+func (r *printer) answer() string {
 	totals := r.Schedules[0].Totals
 	longest := totals[len(totals)-1].Time
 	unknown := fmt.Sprintf("the pages of %s are not known", term.Number(r.Unknown, "host"))
@@ -61,14 +61,14 @@ func (r *report) answer() string {
 
 // atLeast returns a time of the whole crawl. If not all pages are known, it is a lower bound, and a
 // prefix says so.
-func (r *report) atLeast(prefix string, d term.Seconds) string {
+func (r *printer) atLeast(prefix string, d term.Seconds) string {
 	if r.Unknown == 0 {
 		prefix = ""
 	}
 	return prefix + duration(d)
 }
 
-func (r *report) printHead() {
+func (r *printer) printHead() {
 	r.paragraph(r.answer(), 0)
 	text := fmt.Sprintf("Checked %s in %s", term.Number(len(r.Hosts), "host"), duration(r.Took))
 	if n := len(r.Hosts) - r.answered(); n > 0 {
@@ -94,11 +94,11 @@ func (r *report) printHead() {
 	}
 }
 
-func (r *report) paragraph(text string, indent int) {
+func (r *printer) paragraph(text string, indent int) {
 	term.Paragraph(&r.out, term.Safe(text), indent, r.width)
 }
 
-func (r *report) title(text string) {
+func (r *printer) title(text string) {
 	r.out.WriteString("\n")
 	r.paragraph(text, 0)
 	r.out.WriteString("\n")
@@ -106,7 +106,7 @@ func (r *report) title(text string) {
 
 // printHosts prints a row for each host. Hosts that take longer come first, and hosts without a
 // response come last.
-func (r *report) printHosts() {
+func (r *printer) printHosts() {
 	t := term.NewTable(term.Column{Head: "host", Least: 16}, term.Column{Head: "listed", Right: true, Spare: true}, term.Column{Head: "denied", Right: true, Spare: true},
 		term.Column{Head: "pages", Right: true}, term.Column{Head: "delay", Right: true}, term.Column{Head: "line", Right: true, Spare: true},
 		term.Column{Head: "time", Right: true}, term.Column{Head: "remarks"})
@@ -137,7 +137,7 @@ func (r *report) printHosts() {
 	}
 }
 
-func (r *report) row(t *term.Table, h *host) {
+func (r *printer) row(t *term.Table, h *host) {
 	if h.Error != "" {
 		t.Row(h.Host, "", "", "", "", "", "", h.Error)
 		return
@@ -185,7 +185,7 @@ func (h *host) remarks() string {
 
 // printDialects prints the decisions of the dialects about the start pages. If there are several
 // hosts, it prints only decisions that differ from those of the selected dialect.
-func (r *report) printDialects() {
+func (r *printer) printDialects() {
 	t := term.NewTable(term.Column{Head: "host", Least: 16}, term.Column{Head: "dialect", Least: 12}, term.Column{Head: "start", Least: 10}, term.Column{Head: "group", Least: 8, Spare: true},
 		term.Column{Head: "delay", Right: true, Spare: true}, term.Column{Head: "line", Right: true, Spare: true}, term.Column{Head: "denied", Right: true, Spare: true}, term.Column{Head: "reason"})
 	rows, left := 0, 0
@@ -252,7 +252,7 @@ func verdict(allowed bool) string {
 }
 
 // printSchedules prints how long the crawl takes, and how long with changes that make it shorter.
-func (r *report) printSchedules() {
+func (r *printer) printSchedules() {
 	if r.Schedules[0].Totals[0].Time == 0 {
 		return
 	}
@@ -283,7 +283,7 @@ func (r *report) printSchedules() {
 	t.Print(&r.out, r.width)
 }
 
-func (r *report) printDeciding() {
+func (r *printer) printDeciding() {
 	if hosts := r.deciding(); len(hosts) > 0 && len(r.Hosts) > 1 {
 		r.title("Hosts that take longest:")
 		for _, h := range hosts {

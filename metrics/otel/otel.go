@@ -20,28 +20,28 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/collyrobots/collyrobots"
-	"github.com/collyrobots/collyrobots/metrics/internal/figures"
+	"github.com/collyrobots/collyrobots/metrics/figures"
+	"github.com/collyrobots/collyrobots/report"
 )
 
-// Register creates the instruments for p on meter, and counts the events of p from now on. Call it
+// Register creates the instruments for a crawl on meter, and counts its events from now on. Call it
 // before the crawl starts. Unregister stops both and removes all references from the plugin; a
 // provider continues to export the last values of the metrics that are counted from events. It is
 // safe to call Unregister more than once.
 //
 // Most metrics are read from Plugin.Stats when they are collected. This uses at most a fiftieth of
-// one processor: with 100,000 hosts, Stats is read only once in a few seconds. If p is closed, the
-// metrics have the final values of Stats. If p is nil, they are zero.
+// one processor: with 100,000 hosts, Stats is read only once in a few seconds. If the plugin
+// is closed, the metrics have the final values of Stats. If crawl is nil, they are zero.
 //
 // Register returns an error if meter is nil or cannot create an instrument. OpenTelemetry does not
 // report an error if a plugin is registered twice with one meter; the metrics that are counted from
 // events are then counted twice.
-func Register(meter metric.Meter, p *collyrobots.Plugin) (metric.Registration, error) {
+func Register(meter metric.Meter, crawl report.Crawl) (metric.Registration, error) {
 	if meter == nil {
 		return nil, errors.New("otel: Register: meter is nil")
 	}
 	m := &metrics{
-		sampler:  figures.NewSampler(p),
+		sampler:  figures.NewSampler(crawl),
 		observed: make(map[*figures.Figure]metric.Float64Observable),
 		added:    make(map[*figures.Figure]metric.Float64Counter),
 		recorded: make(map[*figures.Figure]metric.Float64Histogram),
@@ -60,7 +60,7 @@ func Register(meter metric.Meter, p *collyrobots.Plugin) (metric.Registration, e
 	if err != nil {
 		return nil, fmt.Errorf("otel: Register: %w", err)
 	}
-	return &registration{Registration: inner, stop: p.Listen(m.hear)}, nil
+	return &registration{Registration: inner, stop: figures.Listen(crawl, m.hear)}, nil
 }
 
 // A registration is a metric.Registration that also stops listening to the plugin.
@@ -115,7 +115,7 @@ func (m *metrics) add(meter metric.Meter, f *figures.Figure) (err error) {
 }
 
 // hear is the plugin's listener.
-func (m *metrics) hear(e collyrobots.Event) {
+func (m *metrics) hear(e report.Event) {
 	figures.Hear(e, func(f *figures.Figure, value float64, labels figures.Labels) {
 		if f.Kind == figures.Histogram {
 			m.recorded[f].Record(context.Background(), value, m.options[key{f, labels}])

@@ -19,7 +19,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/collyrobots/collyrobots"
-	"github.com/collyrobots/collyrobots/metrics/internal/figures"
+	"github.com/collyrobots/collyrobots/metrics/figures"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 

@@ -10,7 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/collyrobots/collyrobots"
-	"github.com/collyrobots/collyrobots/metrics/internal/figures"
+	"github.com/collyrobots/collyrobots/metrics/figures"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // everywhere is a transport that responds for every host.
@@ -59,7 +60,7 @@ func BenchmarkHear(b *testing.B) {
 	metrics := NewCollector(nil)
 	b.ReportAllocs()
 	for b.Loop() {
-		metrics.hear(collyrobots.Event{Kind: collyrobots.EventStarted, RequestKind: collyrobots.RequestPage, Gap: time.Second, Delay: time.Second, Source: collyrobots.SourceCrawlDelay})
-		metrics.hear(collyrobots.Event{Kind: collyrobots.EventAnswered, RequestKind: collyrobots.RequestPage, Status: 200, Bytes: 9, Took: time.Second})
+		metrics.hear(report.Event{Kind: report.EventStarted, RequestKind: report.RequestPage, Gap: time.Second, Delay: time.Second, Source: report.SourceCrawlDelay})
+		metrics.hear(report.Event{Kind: report.EventAnswered, RequestKind: report.RequestPage, Status: 200, Bytes: 9, Took: time.Second})
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/collyrobots/collyrobots/metrics/internal/figures"
+	"github.com/collyrobots/collyrobots/metrics/figures"
 )
 
 // A board is the content of board.json. It has every field that is used there, so that a misspelled

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/collyrobots/collyrobots/metrics/internal/figures"
+	"github.com/collyrobots/collyrobots/metrics/figures"
 )
 
 // TestDocumentation checks that docs/metrics.md has one row for each metric, and that the lines of

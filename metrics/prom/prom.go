@@ -18,8 +18,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/collyrobots/collyrobots"
-	"github.com/collyrobots/collyrobots/metrics/internal/figures"
+	"github.com/collyrobots/collyrobots/metrics/figures"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // A Collector is a prometheus.Collector for one plugin. Its methods are safe for concurrent use.
@@ -45,22 +45,22 @@ type sampled struct {
 
 var _ prometheus.Collector = (*Collector)(nil)
 
-// NewCollector returns a Collector for p. It counts the events of p from now until Close, so call
-// it before the crawl starts. If p is closed, the metrics have the final values of Stats. If p is
-// nil, they are zero.
+// NewCollector returns a Collector for a crawl, which is usually a *collyrobots.Plugin. It counts
+// the events of the crawl from now until Close, so call it before the crawl starts. If the plugin is
+// closed, the metrics have the final values of Stats. If crawl is nil, they are zero.
 //
 // Registering two Collectors without a label that distinguishes them returns a
 // prometheus.AlreadyRegisteredError.
-func NewCollector(p *collyrobots.Plugin) *Collector {
+func NewCollector(crawl report.Crawl) *Collector {
 	c := &Collector{
-		sampler:    figures.NewSampler(p),
+		sampler:    figures.NewSampler(crawl),
 		counters:   make(map[*figures.Figure]*prometheus.CounterVec),
 		histograms: make(map[*figures.Figure]*prometheus.HistogramVec),
 	}
 	for _, f := range figures.All() {
 		c.add(f)
 	}
-	c.stop = p.Listen(c.hear)
+	c.stop = figures.Listen(crawl, c.hear)
 	return c
 }
 
@@ -101,7 +101,7 @@ func nameOf(f *figures.Figure) string {
 }
 
 // hear is the plugin's listener.
-func (c *Collector) hear(e collyrobots.Event) {
+func (c *Collector) hear(e report.Event) {
 	figures.Hear(e, func(f *figures.Figure, value float64, labels figures.Labels) {
 		values := labels[:len(f.Labels)]
 		if f.Kind == figures.Histogram {

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/store/pacer"
 	"github.com/collyrobots/collyrobots/store/redisstore"
 )
 
@@ -93,7 +94,7 @@ func TestAwayDuringCrawl(t *testing.T) {
 // A freePacer grants every request at once.
 type freePacer struct{}
 
-func (freePacer) Acquire(context.Context, string, time.Duration) (collyrobots.Lease, error) {
+func (freePacer) Acquire(context.Context, string, time.Duration) (pacer.Lease, error) {
 	return freePacer{}, nil
 }
 func (freePacer) Deadline() time.Time                    { return time.Time{} }

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/store/pacer"
 )
 
 const (
@@ -19,7 +19,7 @@ const (
 	mostJitter  = 50 * time.Millisecond
 )
 
-// Acquire waits until this process may send one request to host; see [collyrobots.Pacer]. The
+// Acquire waits until this process may send one request to host; see [pacer.Pacer]. The
 // caller must use the lease at once: it is no longer Valid after a second. If delay is 0 and Redis
 // has just answered that no process has a delay for the host, Acquire returns a lease without
 // asking Redis again, and that second counts from the answer.
@@ -28,7 +28,7 @@ const (
 // cannot be used for longer than [Patience], it is an [*AwayError]. Otherwise, it is an error of
 // Redis that a retry does not change. Acquire does not interrupt an exchange with Redis, so it may
 // return later than ctx ends.
-func (s *Store) Acquire(ctx context.Context, host string, delay time.Duration) (collyrobots.Lease, error) {
+func (s *Store) Acquire(ctx context.Context, host string, delay time.Duration) (pacer.Lease, error) {
 	if s.unfit != nil {
 		return nil, s.unfit
 	}
@@ -44,7 +44,7 @@ func (s *Store) Acquire(ctx context.Context, host string, delay time.Duration) (
 }
 
 // acquire is the part of Acquire that asks Redis.
-func (s *Store) acquire(ctx context.Context, host string, delay time.Duration) (collyrobots.Lease, error) {
+func (s *Store) acquire(ctx context.Context, host string, delay time.Duration) (pacer.Lease, error) {
 	l := &lease{store: s, host: host, token: rand.Text()}
 	key, _, _ := s.keys.host(host)
 	var why error // why Redis cannot be used

@@ -15,14 +15,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/store"
+	"github.com/collyrobots/collyrobots/store/pacer"
 	"github.com/collyrobots/collyrobots/store/redisstore"
 )
 
 var (
-	_ collyrobots.Pacer = (*redisstore.Store)(nil)
-	_ store.Store       = (*redisstore.Store)(nil)
+	_ pacer.Pacer = (*redisstore.Store)(nil)
+	_ store.Store = (*redisstore.Store)(nil)
 )
 
 // delay is the delay of most tests. A wait may take longer than expected by up to slack.
@@ -40,7 +40,7 @@ func pair(t *testing.T, options ...redisstore.Option) (a, b *redisstore.Store) {
 	return a, b
 }
 
-func mustAcquire(t *testing.T, s *redisstore.Store, delay time.Duration) collyrobots.Lease {
+func mustAcquire(t *testing.T, s *redisstore.Store, delay time.Duration) pacer.Lease {
 	t.Helper()
 	l, err := s.Acquire(ctx, "host", delay)
 	if err != nil {
@@ -52,7 +52,7 @@ func mustAcquire(t *testing.T, s *redisstore.Store, delay time.Duration) collyro
 
 // sureAcquire acquires a host. It tries again after an AwayError, because on a busy machine Redis
 // may not answer within Patience.
-func sureAcquire(t *testing.T, s *redisstore.Store, host string, delay time.Duration) (l collyrobots.Lease) {
+func sureAcquire(t *testing.T, s *redisstore.Store, host string, delay time.Duration) (l pacer.Lease) {
 	t.Helper()
 	err := error(new(redisstore.AwayError))
 	for away := (*redisstore.AwayError)(nil); errors.As(err, &away); {
@@ -123,7 +123,7 @@ func lateness() (sum func() time.Duration) {
 func TestOneAtATime(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
-	var l collyrobots.Lease
+	var l pacer.Lease
 	began := time.Now()
 	takes(t, 0, func() { l = mustAcquire(t, a, delay) })
 	if until := l.Deadline().Add(-29 * time.Second); until.Before(began) || until.After(time.Now()) {
@@ -176,11 +176,11 @@ func TestNoDelay(t *testing.T) {
 	client := server.client(t)
 	a, b := open(t, client), open(t, server.client(t))
 	time.Sleep(settled)
-	var first collyrobots.Lease
+	var first pacer.Lease
 	takes(t, 0, func() {
 		first = mustAcquire(t, a, 0)
 		second := mustAcquire(t, b, 0)
-		for _, l := range []collyrobots.Lease{first, second} {
+		for _, l := range []pacer.Lease{first, second} {
 			if !l.Deadline().IsZero() || !l.Valid() {
 				t.Errorf("valid: %v, deadline %v", l.Valid(), l.Deadline())
 			}
@@ -295,11 +295,11 @@ func TestVanished(t *testing.T) {
 	const length = 600 * time.Millisecond
 	a, b := pair(t, redisstore.Lease(length))
 	l := mustAcquire(t, a, delay)
-	asked := func(l collyrobots.Lease) { // a lease begins when Redis grants it, which is before Acquire returns
+	asked := func(l pacer.Lease) { // a lease begins when Redis grants it, which is before Acquire returns
 		lastAcquired.Store(t, l.Deadline().Add(-length*9/10))
 	}
 	asked(l)
-	var other collyrobots.Lease
+	var other pacer.Lease
 	takes(t, length+delay, func() { other = mustAcquire(t, b, delay) })
 	asked(other)
 	if l.Valid() || time.Until(l.Deadline()) > 0 {
@@ -314,7 +314,7 @@ func TestNotUsedAtOnce(t *testing.T) {
 	t.Parallel()
 	a, _ := pair(t)
 	began := time.Now()
-	held, free := mustAcquire(t, a, delay), func() collyrobots.Lease { l, _ := a.Acquire(ctx, "another", 0); return l }()
+	held, free := mustAcquire(t, a, delay), func() pacer.Lease { l, _ := a.Acquire(ctx, "another", 0); return l }()
 	ended := time.Now()
 	time.Sleep(time.Until(began.Add(900 * time.Millisecond)))
 	if valid := held.Valid() && free.Valid(); !valid && time.Since(began) < time.Second {
@@ -422,7 +422,7 @@ func TestManyGivenBackLate(t *testing.T) {
 	a, b := open(t, p.client(t), redisstore.Patience(time.Second)), open(t, server.client(t))
 	time.Sleep(settled)
 	const hosts = 60
-	var held []collyrobots.Lease
+	var held []pacer.Lease
 	for n := range hosts {
 		held = append(held, sureAcquire(t, a, fmt.Sprint("held", n), delay))
 	}
@@ -507,7 +507,7 @@ func TestKeysExpire(t *testing.T) {
 	client := server.client(t)
 	s := open(t, client, redisstore.Prefix("mine/"))
 	for _, d := range []time.Duration{0, time.Millisecond, time.Hour} {
-		l := func() collyrobots.Lease { l, _ := s.Acquire(ctx, d.String(), min(d, time.Second)); return l }()
+		l := func() pacer.Lease { l, _ := s.Acquire(ctx, d.String(), min(d, time.Second)); return l }()
 		l.Release(true, d, time.Now().Add(d))
 	}
 	keys := client.Keys(ctx, "*").Val()

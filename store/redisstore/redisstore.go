@@ -1,5 +1,5 @@
 // Package redisstore shares records and the pace of requests between processes, through Redis. A
-// [Store] is a [store.Store], which keeps what robots.txt files say, and a [collyrobots.Pacer],
+// [Store] is a [store.Store], which keeps what robots.txt files say, and a [pacer.Pacer],
 // which decides when the next request to a host may start:
 //
 //	shared, err := redisstore.New(ctx, redis.NewClient(&redis.Options{Addr: "redis:6379"}))

@@ -145,7 +145,7 @@ function signals(m) {
   return parts.join(" · ");
 }
 
-// frontier updates the card of the pages that wait in the URLStore of the option Frontier.
+// frontier updates the card of the pages that wait in the urlstore.Store of the option Frontier.
 function frontier(m) {
   const f = m.frontier;
   byId("frontier").hidden = !f;

@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -46,7 +47,7 @@ func TestThePageShowsTheCrawl(t *testing.T) {
 	b.within(soon, `document.querySelector("#left-why").textContent === "No page is waiting."`)
 	c.startAll()
 
-	stats := func(host string) (found collyrobots.HostStats) {
+	stats := func(host string) (found report.HostStats) {
 		for _, s := range c.robots.Stats().Hosts {
 			if s.Host == host {
 				found = s
@@ -60,7 +61,7 @@ func TestThePageShowsTheCrawl(t *testing.T) {
 		b.fact(host+"'s delay", func() bool { return stats(host).Source != "" }, has(row(host), delay))
 	}
 	b.fact("waiting pages", func() bool { return stats("slow.example").Waiting == 12 }, has(row("slow.example"), " 12 "))
-	b.fact("a pause", func() bool { return stats("pause.example").Source == collyrobots.SourceRetryAfter }, has(row("pause.example"), "paused Retry-After"))
+	b.fact("a pause", func() bool { return stats("pause.example").Source == report.SourceRetryAfter }, has(row("pause.example"), "paused Retry-After"))
 	b.within(soon, has(`document.querySelector("#left-why").textContent`, "slow.example takes longest: 12 pages, one every 20 s (Crawl-delay, robots.txt line 4)"))
 	b.fact("a denial", func() bool { return stats("shop.example").Denied > 0 }, has(`document.querySelector("#denial-list").innerText.replace(/\s+/g, " ")`,
 		"Disallow: /cart"))

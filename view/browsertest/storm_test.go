@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/view"
 )
@@ -129,7 +129,7 @@ func TestClosedByRobots(t *testing.T) {
 	b := open(t)
 	b.run(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(c.page))
 	c.start("http://broken.example/", "http://blog.example/")
-	b.fact("a denial", func() bool { return c.robots.Stats().Decisions[collyrobots.ReasonUnreachable] > 0 }, has(row("broken.example"), "closed: robots.txt 500, next try in "))
+	b.fact("a denial", func() bool { return c.robots.Stats().Decisions[report.ReasonUnreachable] > 0 }, has(row("broken.example"), "closed: robots.txt 500, next try in "))
 	b.within(soon, has(row("blog.example"), "0.25 s"))
 	b.quiet(c.page)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/usage"
 )
@@ -19,7 +20,7 @@ func TestUsage(t *testing.T) {
 	b := open(t)
 	b.run(chromedp.EmulateViewport(1440, 900), chromedp.Navigate(c.page))
 	c.start("http://press.example/", "http://press.example/1")
-	b.fact("two denials", func() bool { return c.robots.Stats().Decisions[collyrobots.ReasonUsage] == 2 },
+	b.fact("two denials", func() bool { return c.robots.Stats().Decisions[report.ReasonUsage] == 2 },
 		`document.querySelector("#denied-why").textContent === "2 by usage preferences"`)
 	list := `document.querySelector("#denial-list").innerText.replace(/\s+/g, " ")`
 	b.within(soon, has(list, "the site does not allow this use of its content 2 ×"))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -65,7 +66,7 @@ func TestStatsCountTheRequestsOfAllClients(t *testing.T) {
 		defer client.CloseIdleConnections()
 		var pages int
 		stop := p.Listen(func(e collyrobots.Event) {
-			if e.Kind == collyrobots.EventAnswered && e.RequestKind == collyrobots.RequestPage {
+			if e.Kind == report.EventAnswered && e.RequestKind == report.RequestPage {
 				pages++
 			}
 		})

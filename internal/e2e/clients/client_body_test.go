@@ -415,9 +415,9 @@ func TestTurnsUnderMaxInFlight(t *testing.T) {
 // TestTurnUnderLease checks that a turn that is never ended does not keep its lease.
 func TestTurnUnderLease(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 2\n")}, func(t *testing.T, web *robotstest.Web) {
-		pacer := kit.Shared(t)
-		one := kit.NewTurns(t, web, collyrobots.SharedPace(pacer))
-		two := kit.NewTurns(t, web, collyrobots.SharedPace(pacer))
+		sharing := kit.Shared(t)
+		one := kit.NewTurns(t, web, collyrobots.SharedPace(sharing))
+		two := kit.NewTurns(t, web, collyrobots.SharedPace(sharing))
 		began := time.Now()
 		for _, p := range []*collyrobots.Plugin{one, two, one} {
 			turn, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/1"))

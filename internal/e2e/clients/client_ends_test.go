@@ -346,9 +346,9 @@ func TestRequestDeniedWhenItIsSentAgain(t *testing.T) {
 // expires, and that other processes then use the host.
 func TestLeaseOfClientEnds(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 1\n", "/0": halfOfPage, "*": 200}}, func(t *testing.T, web *robotstest.Web) {
-		pacer := kit.Shared(t)
-		_, one := kit.NewRobots(t, web, collyrobots.SharedPace(pacer))
-		_, two := kit.NewRobots(t, web, collyrobots.SharedPace(pacer))
+		sharing := kit.Shared(t)
+		_, one := kit.NewRobots(t, web, collyrobots.SharedPace(sharing))
+		_, two := kit.NewRobots(t, web, collyrobots.SharedPace(sharing))
 		resp, err := one.Get("http://a.test/0")
 		kit.Must(t, err)
 		defer resp.Body.Close()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -157,7 +158,7 @@ func TestConnectionsThatFail(t *testing.T) {
 		untrusting.TLSClientConfig = nil
 		c.WithTransport(untrusting)
 		c.Visit("https://a.test/0")
-		kit.WantDenied(t, c, "https://a.test/0", collyrobots.ReasonUnreachable, 0)
+		kit.WantDenied(t, c, "https://a.test/0", report.ReasonUnreachable, 0)
 		if n := len(web.Log("")); n != 0 {
 			t.Errorf("got %d requests, want none", n)
 		}

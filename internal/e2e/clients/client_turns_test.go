@@ -14,6 +14,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -101,7 +102,7 @@ func TestTurnsAndClientsTakeTurns(t *testing.T) {
 func TestLongWaitOfClientIsReported(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 3600\n")}, func(t *testing.T, web *robotstest.Web) {
 		var log bytes.Buffer
-		told := kit.Hear(collyrobots.EventWaiting)
+		told := kit.Hear(report.EventWaiting)
 		_, client := kit.NewRobots(t, web, told.On(), collyrobots.Logger(slog.New(slog.NewTextHandler(&log, nil))))
 		_, err := kit.Get(client, "http://a.test/1")
 		kit.Must(t, err)
@@ -131,7 +132,7 @@ func TestShadowsOfClients(t *testing.T) {
 // the program changes its request afterwards.
 func TestRequestChangedAfterAcquire(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "")}, func(t *testing.T, web *robotstest.Web) {
-		told := kit.Hear(collyrobots.EventAnswered)
+		told := kit.Hear(report.EventAnswered)
 		p := kit.NewTurns(t, web, told.On())
 		req := kit.NewRequest(t, "http://a.test/1")
 		turn, err := p.Acquire(t.Context(), req)

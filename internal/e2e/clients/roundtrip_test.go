@@ -95,9 +95,9 @@ func TestTheErrorsOfAClient(t *testing.T) {
 	}
 	t.Run("the Pacer fails", func(t *testing.T) {
 		kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-			pacer := kit.Shared(t)
-			pacer.Err = errors.New("down")
-			_, client := kit.NewRobots(t, web, collyrobots.SharedPace(pacer))
+			sharing := kit.Shared(t)
+			sharing.Err = errors.New("down")
+			_, client := kit.NewRobots(t, web, collyrobots.SharedPace(sharing))
 			_, err := kit.Get(client, "http://a.test/")
 			if !isA(new(*collyrobots.PaceError))(err) {
 				t.Errorf("got error %v", err)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -148,7 +149,7 @@ func TestFailed(t *testing.T) {
 				var events []collyrobots.Event
 				p := kit.NewTurns(t, web, collyrobots.MaxPages(1), collyrobots.StopRefused(9), collyrobots.AdaptiveDelay(0.5))
 				p.Listen(func(e collyrobots.Event) {
-					if e.RequestKind == collyrobots.RequestPage {
+					if e.RequestKind == report.RequestPage {
 						events = append(events, e)
 					}
 				})
@@ -169,7 +170,7 @@ func TestFailed(t *testing.T) {
 				if slower := s.ResponseTime > before.ResponseTime; slower != (!test.unsent && test.after > 0) {
 					t.Errorf("the response time was %v, and is %v", before.ResponseTime, s.ResponseTime)
 				}
-				if canceled := s.Ended == collyrobots.EndingCancelled; canceled != (name == "canceled") {
+				if canceled := s.Ended == report.EndingCancelled; canceled != (name == "canceled") {
 					t.Errorf("got ending %q", s.Ended)
 				}
 				began := time.Now()
@@ -182,7 +183,7 @@ func TestFailed(t *testing.T) {
 				}
 				next.End()
 				kit.Must(t, p.Close()) // waits until the events are delivered
-				if len(events) < 2 || events[0].Kind != collyrobots.EventStarted || events[1].Kind != collyrobots.EventAnswered ||
+				if len(events) < 2 || events[0].Kind != report.EventStarted || events[1].Kind != report.EventAnswered ||
 					events[1].Status != 0 || events[1].Took != test.after || !errors.Is(events[1].Err, test.err) {
 					t.Errorf("got events %v", events)
 				}

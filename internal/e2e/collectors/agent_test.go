@@ -14,6 +14,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -157,7 +158,7 @@ func TestLaterCallbackChangesUserAgent(t *testing.T) {
 						t.Errorf("/%d: Visit returned %v, want a denial: %t", i, err, denied)
 					}
 				}
-				kit.WantDenied(t, c, "http://a.test/1", collyrobots.ReasonRule, 2)
+				kit.WantDenied(t, c, "http://a.test/1", report.ReasonRule, 2)
 				if gap := web.Log("a.test").MinGap(); gap < 2*time.Second-time.Microsecond {
 					t.Errorf("two requests within %v, want at least 2s:\n%s", gap, web.Log("a.test"))
 				}

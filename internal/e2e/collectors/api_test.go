@@ -20,9 +20,11 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/sitemap"
 	"github.com/collyrobots/collyrobots/store"
+	"github.com/collyrobots/collyrobots/store/pacer"
 	"github.com/collyrobots/collyrobots/usage"
 	"github.com/collyrobots/collyrobots/webbotauth"
 )
@@ -59,7 +61,7 @@ var (
 	_ func() collyrobots.Option                                                        = collyrobots.DryRun
 	_ func() collyrobots.Option                                                        = collyrobots.DelayFromEnd
 	_ func() collyrobots.Option                                                        = collyrobots.AllowPrivateNetworks
-	_ func(collyrobots.Pacer) collyrobots.Option                                       = collyrobots.SharedPace
+	_ func(pacer.Pacer) collyrobots.Option                                             = collyrobots.SharedPace
 	_ func(int, int) collyrobots.Option                                                = collyrobots.ShardByHost
 	_ func(string, int) (int, error)                                                   = collyrobots.ShardOf
 	_ error                                                                            = &collyrobots.PaceError{Host: "", Since: time.Time{}, Err: nil}
@@ -75,7 +77,7 @@ var (
 	_ func(int) collyrobots.Option                                                     = collyrobots.MaxInFlight
 	_ func(...dialect.Dialect) collyrobots.Option                                      = collyrobots.Shadow
 	_ func(string, ...collyrobots.Option) collyrobots.Option                           = collyrobots.ForHosts
-	_ *collyrobots.RobotsChange                                                        = collyrobots.Event{}.Change
+	_ *report.RobotsChange                                                             = collyrobots.Event{}.Change
 	_ func(func(collyrobots.Event)) collyrobots.Option                                 = collyrobots.OnEvent
 	_ func(*collyrobots.Plugin, func(collyrobots.Event)) func()                        = (*collyrobots.Plugin).Listen
 	_ func(*collyrobots.Plugin, context.Context, collyrobots.Feed, ...string) pages    = (*collyrobots.Plugin).Pages
@@ -84,7 +86,7 @@ var (
 	_ error                                                                            = (*collyrobots.DisallowedError)(nil)
 	_ error                                                                            = (*collyrobots.OptionError)(nil)
 	_                                                                                  = []error{collyrobots.ErrAttached, collyrobots.ErrClosed, collyrobots.ErrRedirectWait, collyrobots.ErrLeaseEnded}
-	_ collyrobots.RobotsStatus                                                         = collyrobots.RobotsState{}.RobotsStatus
+	_ report.RobotsStatus                                                              = report.RobotsState{}.RobotsStatus
 	_ func(io.Reader, *url.URL) *sitemap.Reader                                        = sitemap.NewReader
 	_ func(*sitemap.Reader) iter.Seq2[sitemap.Entry, error]                            = (*sitemap.Reader).All
 	_ func(context.Context, string, sitemap.Opener) iter.Seq2[sitemap.Entry, error]    = sitemap.Walk
@@ -105,7 +107,7 @@ var _ = collyrobots.Feed{
 }
 
 var _ = collyrobots.Decision{
-	URL: "", Authority: "", RobotsURL: "", Allowed: true, Reason: collyrobots.Reason(""), Dialect: dialect.Dialect{}, Group: "", Rule: dialect.Rule{},
+	URL: "", Authority: "", RobotsURL: "", Allowed: true, Reason: report.Reason(""), Dialect: dialect.Dialect{}, Group: "", Rule: dialect.Rule{},
 	Status: 0, Fetched: time.Time{}, Expires: time.Time{}, CrawlDelay: 0, Delay: 0,
 }
 

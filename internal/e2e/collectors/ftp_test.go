@@ -7,8 +7,8 @@ import (
 
 	"github.com/gocolly/colly/v2"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -45,7 +45,7 @@ func TestFTPWithoutTransport(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		d, err := c.Robots.Check(t.Context(), "ftp://a.test/x")
-		if err != nil || d.Allowed || d.Reason != collyrobots.ReasonUnreachable || d.RobotsURL != "ftp://a.test/robots.txt" {
+		if err != nil || d.Allowed || d.Reason != report.ReasonUnreachable || d.RobotsURL != "ftp://a.test/robots.txt" {
 			t.Errorf("got %v, %v", d, err)
 		}
 		if len(web.Log("")) > 0 {

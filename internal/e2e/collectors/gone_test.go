@@ -10,6 +10,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -30,7 +31,7 @@ func TestCheckWithoutCollector(t *testing.T) {
 	defer robots.Close()
 	for _, u := range []string{"http://a.test/x", "http://b.test/y"} {
 		d, err := robots.Check(t.Context(), u)
-		if err != nil || d.Reason != collyrobots.ReasonRule || d.Token != "ExampleBot" {
+		if err != nil || d.Reason != report.ReasonRule || d.Token != "ExampleBot" {
 			t.Errorf("%s: %v %v, token %q", u, err, d.Reason, d.Token)
 		}
 		c = nil
@@ -61,7 +62,7 @@ func TestCheckAfterJobs(t *testing.T) {
 		t.Fatal("the collector is still in memory")
 	}
 	d, err := robots.Check(t.Context(), "http://a.test/x")
-	if err != nil || d.Reason != collyrobots.ReasonRule || d.Token != "ExampleBot" {
+	if err != nil || d.Reason != report.ReasonRule || d.Token != "ExampleBot" {
 		t.Errorf("%v %v, token %q", err, d.Reason, d.Token)
 	}
 	kit.WantSortedURIs(t, web, "a.test", "/ /robots.txt")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/sitemap"
 )
@@ -225,7 +226,7 @@ func TestCloseWithSlowListener(t *testing.T) {
 	}, func(t *testing.T, web *robotstest.Web) {
 		var told sync.WaitGroup
 		told.Add(1)
-		c := kit.Start(t, web, kit.Async, kit.OnChange(func(collyrobots.RobotsChange) {
+		c := kit.Start(t, web, kit.Async, kit.OnChange(func(report.RobotsChange) {
 			told.Done()
 			time.Sleep(time.Hour)
 		}))

@@ -16,6 +16,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -180,7 +181,7 @@ func TestLaterCallbacks(t *testing.T) {
 		if !errors.Is(err, colly.ErrRobotsTxtBlocked) || errors.Is(err, colly.ErrAbortedBeforeRequest) {
 			t.Errorf("a URL rewritten to a disallowed one: Visit returned %v, want ErrRobotsTxtBlocked", err)
 		}
-		kit.WantDenied(t, c, "http://a.test/x", collyrobots.ReasonRule, 2)
+		kit.WantDenied(t, c, "http://a.test/x", report.ReasonRule, 2)
 		kit.WantURIs(t, web, "a.test", "/robots.txt /y /z")
 	})
 }
@@ -260,8 +261,8 @@ func TestHeadIsCheckedAndPaced(t *testing.T) {
 		if got, want := strings.Join(methods, ", "), "GET /robots.txt, HEAD /0, GET /0, HEAD /1, GET /1, HEAD /1?head"; got != want {
 			t.Errorf("requests to a.test: %s, want %s", got, want)
 		}
-		kit.WantDenied(t, c, "http://a.test/2", collyrobots.ReasonRule, 3)
-		kit.WantDenied(t, c, "http://a.test/2?head", collyrobots.ReasonRule, 3)
+		kit.WantDenied(t, c, "http://a.test/2", report.ReasonRule, 3)
+		kit.WantDenied(t, c, "http://a.test/2?head", report.ReasonRule, 3)
 	})
 }
 
@@ -490,7 +491,7 @@ func TestAbortedRequestsDoNotCount(t *testing.T) {
 	for name, robots := range map[string]string{"without a delay": kit.NoDenys, "with a delay": "User-agent: *\nCrawl-delay: 2"} {
 		t.Run(name, func(t *testing.T) {
 			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, robots)}, func(t *testing.T, web *robotstest.Web) {
-				started := kit.Hear(collyrobots.EventStarted)
+				started := kit.Hear(report.EventStarted)
 				c := kit.Start(t, web, kit.Async, started.On())
 				c.OnRequestHeaders(func(r *colly.Request) {
 					switch r.URL.Path[1] % 3 {

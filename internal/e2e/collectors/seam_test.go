@@ -19,6 +19,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -370,7 +371,7 @@ func testBrokenTransportForRobotsTxt(t *testing.T, start kit.Starter) {
 				c := start(t, web, nil)
 				c.WithTransport(rt)
 				c.Visit("http://a.test/0")
-				kit.WantDenied(t, c, "http://a.test/0", collyrobots.ReasonUnreachable, 0)
+				kit.WantDenied(t, c, "http://a.test/0", report.ReasonUnreachable, 0)
 				c.WithTransport(web.Transport())
 				time.Sleep(2 * time.Hour)
 				kit.Must(t, c.Visit("http://a.test/1"))

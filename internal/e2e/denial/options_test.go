@@ -13,6 +13,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -24,28 +25,28 @@ func TestDelayOptions(t *testing.T) {
 		robots string
 		opts   []collyrobots.Option
 		delay  time.Duration
-		reason collyrobots.Reason
+		reason report.Reason
 	}{
-		{"none", "", nil, 0, collyrobots.ReasonNoRule},
-		{"as written", "Crawl-delay: 1.5", nil, 1500 * ms, collyrobots.ReasonNoRule},
-		{"MinDelay", "Crawl-delay: 0.1", []collyrobots.Option{collyrobots.MinDelay(150 * ms)}, 150 * ms, collyrobots.ReasonNoRule},
-		{"MaxDelay", "Crawl-delay: 60", []collyrobots.Option{collyrobots.MaxDelay(100 * ms)}, 100 * ms, collyrobots.ReasonNoRule},
-		{"SkipAbove", "Crawl-delay: 60", []collyrobots.Option{collyrobots.SkipAbove(100 * ms)}, 100 * ms, collyrobots.ReasonDelay},
-		{"not above", "Crawl-delay: 0.1", []collyrobots.Option{collyrobots.SkipAbove(100 * ms)}, 100 * ms, collyrobots.ReasonNoRule},
-		{"Google", "Crawl-delay: 2", []collyrobots.Option{collyrobots.Dialect(dialect.Google())}, 0, collyrobots.ReasonNoRule},
+		{"none", "", nil, 0, report.ReasonNoRule},
+		{"as written", "Crawl-delay: 1.5", nil, 1500 * ms, report.ReasonNoRule},
+		{"MinDelay", "Crawl-delay: 0.1", []collyrobots.Option{collyrobots.MinDelay(150 * ms)}, 150 * ms, report.ReasonNoRule},
+		{"MaxDelay", "Crawl-delay: 60", []collyrobots.Option{collyrobots.MaxDelay(100 * ms)}, 100 * ms, report.ReasonNoRule},
+		{"SkipAbove", "Crawl-delay: 60", []collyrobots.Option{collyrobots.SkipAbove(100 * ms)}, 100 * ms, report.ReasonDelay},
+		{"not above", "Crawl-delay: 0.1", []collyrobots.Option{collyrobots.SkipAbove(100 * ms)}, 100 * ms, report.ReasonNoRule},
+		{"Google", "Crawl-delay: 2", []collyrobots.Option{collyrobots.Dialect(dialect.Google())}, 0, report.ReasonNoRule},
 		{"Google, honoured", "Crawl-delay: 2", []collyrobots.Option{collyrobots.Dialect(dialect.Google()), collyrobots.HonorCrawlDelay()},
-			2 * time.Second, collyrobots.ReasonNoRule},
-		{"HonorRequestRate", "Request-rate: 10/1m", []collyrobots.Option{collyrobots.HonorRequestRate()}, 6 * time.Second, collyrobots.ReasonNoRule},
-		{"Seznam", "Request-rate: 10/1m", []collyrobots.Option{collyrobots.Dialect(dialect.Seznam())}, 6 * time.Second, collyrobots.ReasonNoRule},
-		{"without HonorRequestRate", "Request-rate: 10/1m", nil, 0, collyrobots.ReasonNoRule},
-		{"CocCoc", "Crawl-delay: 3600", []collyrobots.Option{collyrobots.Dialect(dialect.CocCoc())}, 10 * time.Second, collyrobots.ReasonNoRule},
+			2 * time.Second, report.ReasonNoRule},
+		{"HonorRequestRate", "Request-rate: 10/1m", []collyrobots.Option{collyrobots.HonorRequestRate()}, 6 * time.Second, report.ReasonNoRule},
+		{"Seznam", "Request-rate: 10/1m", []collyrobots.Option{collyrobots.Dialect(dialect.Seznam())}, 6 * time.Second, report.ReasonNoRule},
+		{"without HonorRequestRate", "Request-rate: 10/1m", nil, 0, report.ReasonNoRule},
+		{"CocCoc", "Crawl-delay: 3600", []collyrobots.Option{collyrobots.Dialect(dialect.CocCoc())}, 10 * time.Second, report.ReasonNoRule},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
 			web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\n" + tc.robots + "\nDisallow: /x\n"}})
 			c := kit.Start(t, web, nil, tc.opts...)
 			d, err := c.Robots.Check(t.Context(), "http://a.test/")
-			if err != nil || d.Delay != tc.delay || d.Reason != tc.reason || d.Allowed != (tc.reason == collyrobots.ReasonNoRule) {
+			if err != nil || d.Delay != tc.delay || d.Reason != tc.reason || d.Allowed != (tc.reason == report.ReasonNoRule) {
 				t.Errorf("got %v, delay %v (%v); want delay %v, %s", d, d.Delay, err, tc.delay, tc.reason)
 			}
 			if said := strings.Contains(c.Logged.String(), "crawl delay is longer than"); said != (d.CrawlDelay > d.Delay) {
@@ -123,14 +124,14 @@ func TestForHosts(t *testing.T) {
 		url     string
 		dialect dialect.Dialect
 		allowed bool
-		reason  collyrobots.Reason
+		reason  report.Reason
 		delay   time.Duration
 	}{
-		{"http://a.test/x", dialect.RFC9309(), false, collyrobots.ReasonRule, 2 * time.Second},
-		{"http://cdn.own.test/x", dialect.Google(), false, collyrobots.ReasonRule, 100 * time.Millisecond},
-		{"http://own.test/x", dialect.RFC9309(), true, collyrobots.ReasonIgnored, 0},
-		{"http://old.test/x", dialect.Original1994(), true, collyrobots.ReasonNoRule, 2 * time.Second},
-		{"http://slow.test:8080/", dialect.RFC9309(), true, collyrobots.ReasonNoRule, time.Minute},
+		{"http://a.test/x", dialect.RFC9309(), false, report.ReasonRule, 2 * time.Second},
+		{"http://cdn.own.test/x", dialect.Google(), false, report.ReasonRule, 100 * time.Millisecond},
+		{"http://own.test/x", dialect.RFC9309(), true, report.ReasonIgnored, 0},
+		{"http://old.test/x", dialect.Original1994(), true, report.ReasonNoRule, 2 * time.Second},
+		{"http://slow.test:8080/", dialect.RFC9309(), true, report.ReasonNoRule, time.Minute},
 	} {
 		d, err := c.Robots.Check(t.Context(), tc.url)
 		if err != nil || d.Dialect != tc.dialect || d.Allowed != tc.allowed || d.Reason != tc.reason || d.Delay != tc.delay {
@@ -174,7 +175,7 @@ func TestDryRun(t *testing.T) {
 		if len(c.Pages) != 7 || h.Requests != 9 || h.Denied != 2 || h.Delay != time.Hour || h.MinGap > time.Minute {
 			t.Errorf("%s: %d pages, %+v", name, len(c.Pages), h)
 		}
-		kit.WantDenied(t, c, "http://a.test/1", collyrobots.ReasonRule, 3)
+		kit.WantDenied(t, c, "http://a.test/1", report.ReasonRule, 3)
 	}
 }
 
@@ -218,7 +219,7 @@ func TestMaxDelayAndSkipAbove(t *testing.T) {
 				want := fmt.Sprintf("0s /robots.txt, %v /0, %v /1", tc.delay, 2*tc.delay)
 				if tc.delay == 0 {
 					want = "0s /robots.txt"
-					kit.WantDenied(t, c, "http://a.test/0", collyrobots.ReasonDelay, 0)
+					kit.WantDenied(t, c, "http://a.test/0", report.ReasonDelay, 0)
 				}
 				kit.WantSchedule(t, web, "a.test", want)
 				said := strings.Count(c.Logged.String(), "crawl delay is longer than")
@@ -263,7 +264,7 @@ func TestSkippedHostCanBeRetried(t *testing.T) {
 		c.Visit("http://a.test/0")
 		kit.WantURIs(t, web, "a.test", "/robots.txt /robots.txt /0")
 		denied := (*collyrobots.DisallowedError)(nil)
-		if len(skipped) != 1 || !errors.As(skipped[0], &denied) || denied.Decision.Reason != collyrobots.ReasonDelay ||
+		if len(skipped) != 1 || !errors.As(skipped[0], &denied) || denied.Decision.Reason != report.ReasonDelay ||
 			denied.Decision.CrawlDelay != time.Hour || !strings.Contains(skipped[0].Error(), "1h0m0s") {
 			t.Errorf("OnDenied got %v", skipped)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/store"
 )
@@ -45,8 +46,8 @@ func testRobotsTxtOption(t *testing.T, start kit.Starter) {
 		c.Visit("http://b.test/0")
 		kit.WantSchedule(t, web, "a.test", "0s /1, 5s /1&https, 10s /3?q, 15s /3?q&https, 20s /3")
 		kit.WantURIs(t, web, "b.test", "/robots.txt /0")
-		kit.WantDenied(t, c, "http://a.test/2", collyrobots.ReasonRule, 5)
-		kit.WantDenied(t, c, "http://b.test/1", collyrobots.ReasonRule, 2)
+		kit.WantDenied(t, c, "http://a.test/2", report.ReasonRule, 5)
+		kit.WantDenied(t, c, "http://b.test/1", report.ReasonRule, 2)
 	})
 }
 
@@ -98,7 +99,7 @@ func TestRobotsTxtDecision(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "")}, func(t *testing.T, web *robotstest.Web) {
 		var events []collyrobots.Event
 		c := kit.Start(t, web, nil, withOwnFile(ownFile, collyrobots.MaxDelay(time.Second)), collyrobots.OnEvent(func(e collyrobots.Event) {
-			if e.Kind == collyrobots.EventRobots {
+			if e.Kind == report.EventRobots {
 				events = append(events, e)
 			}
 		}))
@@ -116,14 +117,14 @@ func TestRobotsTxtDecision(t *testing.T) {
 			}
 			kit.Survives(t, d)
 		}
-		if got := c.Robots.Stats().Policies[collyrobots.RobotsRules].Count; got != 1 {
+		if got := c.Robots.Stats().Policies[report.RobotsRules].Count; got != 1 {
 			t.Errorf("Stats counts %d robots.txt files with rules, want 1", got)
 		}
 		if text := c.Logged.String(); !strings.Contains(text, `crawl delay is longer than MaxDelay, capped" robots="option RobotsTxt"`) {
 			t.Errorf("got log %q", text)
 		}
 		c.Robots.Close()
-		if len(events) != 1 || events[0].Option != "RobotsTxt" || string(events[0].Body) != ownFile || events[0].Stored || events[0].RobotsStatus != collyrobots.RobotsRules {
+		if len(events) != 1 || events[0].Option != "RobotsTxt" || string(events[0].Body) != ownFile || events[0].Stored || events[0].RobotsStatus != report.RobotsRules {
 			t.Errorf("got events %+v", events)
 		}
 		kit.WantURIs(t, web, "a.test", "")
@@ -237,7 +238,7 @@ func TestRobotsTxtAndIgnore(t *testing.T) {
 		c.Impolite = true
 		c.Visit("http://a.test/2")
 		kit.WantURIs(t, web, "a.test", "/2")
-		kit.WantDenied(t, c, "http://a.test/2", collyrobots.ReasonRule, 5)
+		kit.WantDenied(t, c, "http://a.test/2", report.ReasonRule, 5)
 	})
 }
 
@@ -313,7 +314,7 @@ func TestWhenUnreachableKeepsBackOff(t *testing.T) {
 	sites := robotstest.Sites{"a.test": robotstest.Pages(4, "")}
 	sites["a.test"]["/robots.txt"] = busy
 	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-		var changes []*collyrobots.RobotsChange
+		var changes []*report.RobotsChange
 		c := kit.Start(t, web, nil, collyrobots.WhenUnreachable(collyrobots.AllowAll), collyrobots.OnEvent(func(e collyrobots.Event) {
 			if e.Change != nil && e.Option == "" {
 				changes = append(changes, e.Change)
@@ -328,7 +329,7 @@ func TestWhenUnreachableKeepsBackOff(t *testing.T) {
 		c.Visit("http://a.test/3")
 		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 2m0s /robots.txt, 4m0s /0, 4m1s /robots.txt, 4m11s /1, 14m11s /3")
 		c.Robots.Close()
-		if len(changes) != 1 || changes[0].Old.RobotsStatus != collyrobots.RobotsNone || changes[0].New.RobotsStatus != collyrobots.RobotsRules {
+		if len(changes) != 1 || changes[0].Old.RobotsStatus != report.RobotsNone || changes[0].New.RobotsStatus != report.RobotsRules {
 			t.Errorf("got changes %+v", changes)
 		}
 	})
@@ -379,7 +380,7 @@ func testWhenForbidden(t *testing.T, start kit.Starter) {
 						want := "/robots.txt /1 /1?again"
 						if access == collyrobots.DenyAll {
 							want = "/robots.txt"
-							kit.WantDenied(t, c, "http://a.test/1", collyrobots.ReasonUnreachable, 0)
+							kit.WantDenied(t, c, "http://a.test/1", report.ReasonUnreachable, 0)
 						}
 						kit.WantURIs(t, web, "a.test", want)
 						decision, err := c.Robots.Check(t.Context(), "http://a.test/1")

@@ -17,6 +17,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/store"
 )
@@ -28,19 +29,19 @@ func TestUnreadableRobotsTxt(t *testing.T) {
 		name    string
 		dialect dialect.Dialect
 		answer  any
-		reason  collyrobots.Reason // of the denial; empty if the page is allowed
+		reason  report.Reason // of the denial; empty if the page is allowed
 	}{
-		{"RFC9309/503", dialect.RFC9309(), 503, collyrobots.ReasonUnreachable},
+		{"RFC9309/503", dialect.RFC9309(), 503, report.ReasonUnreachable},
 		{"RFC9309/404", dialect.RFC9309(), 404, ""},
 		{"RFC9309/429", dialect.RFC9309(), 429, ""},
-		{"RFC9309/reset", dialect.RFC9309(), kit.Drop, collyrobots.ReasonUnreachable},
+		{"RFC9309/reset", dialect.RFC9309(), kit.Drop, report.ReasonUnreachable},
 		{"RFC9309/loop", dialect.RFC9309(), robotstest.Redirect("/robots.txt"), ""},
-		{"Google/429", dialect.Google(), 429, collyrobots.ReasonUnreachable},
-		{"Google/503", dialect.Google(), 503, collyrobots.ReasonUnreachable},
+		{"Google/429", dialect.Google(), 429, report.ReasonUnreachable},
+		{"Google/503", dialect.Google(), 503, report.ReasonUnreachable},
 		{"Google/403", dialect.Google(), 403, ""},
 		{"CocCoc/503", dialect.CocCoc(), 503, ""},
-		{"CocCoc/reset", dialect.CocCoc(), kit.Drop, collyrobots.ReasonSiteDown},
-		{"Original1994/500", dialect.Original1994(), 500, collyrobots.ReasonUnreachable},
+		{"CocCoc/reset", dialect.CocCoc(), kit.Drop, report.ReasonSiteDown},
+		{"Original1994/500", dialect.Original1994(), 500, report.ReasonUnreachable},
 		{"Temoto/503", dialect.Temoto(), 503, ""},
 	}
 	for _, tc := range cases {
@@ -244,9 +245,9 @@ func TestRobotsTxtChangesWhilePagesWait(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(8, "")}, func(t *testing.T, web *robotstest.Web) {
 		web.Set("a.test", "/robots.txt", changing(time.Minute, "User-agent: *\nCrawl-delay: 250\n",
 			"User-agent: *\nCrawl-delay: 1\nDisallow: /5\nDisallow: /6\nDisallow: /7\n"))
-		changes := make(chan collyrobots.RobotsChange, 10)
+		changes := make(chan report.RobotsChange, 10)
 		var lines strings.Builder
-		c := kit.Start(t, web, kit.Async, kit.OnChange(func(c collyrobots.RobotsChange) { changes <- c }), kit.LogsTo(&lines, slog.LevelInfo))
+		c := kit.Start(t, web, kit.Async, kit.OnChange(func(c report.RobotsChange) { changes <- c }), kit.LogsTo(&lines, slog.LevelInfo))
 		for i := range 8 {
 			c.Visit(fmt.Sprint("http://a.test/", i))
 			time.Sleep(time.Millisecond) // so that the pages wait in this order
@@ -259,7 +260,7 @@ func TestRobotsTxtChangesWhilePagesWait(t *testing.T) {
 			t.Errorf("gap %v between the last pages, want 1s", gap)
 		}
 		for _, path := range []string{"5", "6", "7"} {
-			kit.WantDenied(t, c, "http://a.test/"+path, collyrobots.ReasonRule, map[string]int{"5": 3, "6": 4, "7": 5}[path])
+			kit.WantDenied(t, c, "http://a.test/"+path, report.ReasonRule, map[string]int{"5": 3, "6": 4, "7": 5}[path])
 		}
 		change := <-changes
 		if change.Old.CrawlDelay != 250*time.Second || change.New.CrawlDelay != time.Second ||
@@ -283,7 +284,7 @@ func TestCloseWhileListenerRuns(t *testing.T) {
 		web.Set("a.test", "/robots.txt", changing(time.Minute, kit.NoDenys, "User-agent: *\nDisallow: /\n"))
 		var c *kit.Crawl
 		result := make(chan error, 1)
-		c = kit.Start(t, web, nil, kit.OnChange(func(collyrobots.RobotsChange) {
+		c = kit.Start(t, web, nil, kit.OnChange(func(report.RobotsChange) {
 			time.Sleep(time.Second)
 			_, err := c.Robots.Check(t.Context(), "http://a.test/")
 			result <- err

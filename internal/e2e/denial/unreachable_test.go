@@ -20,6 +20,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -32,16 +33,16 @@ func testUnreachableHost(t *testing.T, start kit.Starter) {
 		name    string
 		answer  any // to every request; nil if the host does not exist
 		dialect dialect.Dialect
-		reason  collyrobots.Reason
+		reason  report.Reason
 		asked   int // requests for robots.txt
 		timeout bool
 	}{
-		{"no such host", nil, dialect.RFC9309(), collyrobots.ReasonUnreachable, 0, false},
-		{"no such host/Google", nil, dialect.Google(), collyrobots.ReasonUnreachable, 0, false},
-		{"no such host/CocCoc", nil, dialect.CocCoc(), collyrobots.ReasonSiteDown, 0, false},
-		{"no such host/Temoto", nil, dialect.Temoto(), collyrobots.ReasonUnreachable, 0, false},
-		{"reset", kit.Drop, dialect.RFC9309(), collyrobots.ReasonUnreachable, 3, false},
-		{"hangs", kit.Hang, dialect.RFC9309(), collyrobots.ReasonUnreachable, 1, true},
+		{"no such host", nil, dialect.RFC9309(), report.ReasonUnreachable, 0, false},
+		{"no such host/Google", nil, dialect.Google(), report.ReasonUnreachable, 0, false},
+		{"no such host/CocCoc", nil, dialect.CocCoc(), report.ReasonSiteDown, 0, false},
+		{"no such host/Temoto", nil, dialect.Temoto(), report.ReasonUnreachable, 0, false},
+		{"reset", kit.Drop, dialect.RFC9309(), report.ReasonUnreachable, 3, false},
+		{"hangs", kit.Hang, dialect.RFC9309(), report.ReasonUnreachable, 1, true},
 	} {
 		for mode, options := range map[string][]colly.CollectorOption{"sync": nil, "async": kit.Async} {
 			t.Run(tc.name+"/"+mode, func(t *testing.T) {
@@ -93,7 +94,7 @@ func testUnreachableRobotsTxt(t *testing.T, start kit.Starter) {
 		if !errors.Is(err, colly.ErrRobotsTxtBlocked) || c.Errs["http://a.test/"] != err {
 			t.Errorf("Visit returned %v, OnError got %v", err, c.Errs)
 		}
-		kit.WantDenied(t, c, "http://a.test/", collyrobots.ReasonUnreachable, 0)
+		kit.WantDenied(t, c, "http://a.test/", report.ReasonUnreachable, 0)
 	})
 }
 
@@ -150,7 +151,7 @@ func TestCallbackChangesHostToUnreachable(t *testing.T) {
 			t.Errorf("changed to an unreachable host: got %v", err)
 		}
 		kit.WantURIs(t, web, "a.test", "/robots.txt /1")
-		kit.WantDenied(t, c, "http://dead.test/1", collyrobots.ReasonUnreachable, 0)
+		kit.WantDenied(t, c, "http://dead.test/1", report.ReasonUnreachable, 0)
 	})
 }
 
@@ -342,7 +343,7 @@ func TestDeadProxyAnswers(t *testing.T) {
 					for i := range 5 {
 						c.Visit(fmt.Sprint("http://a.test/", i))
 					}
-					kit.WantDenied(t, c, "http://a.test/4", collyrobots.ReasonRule, 2)
+					kit.WantDenied(t, c, "http://a.test/4", report.ReasonRule, 2)
 					if len(c.Denied) != 1 || len(c.Pages) != 2 {
 						t.Errorf("pages %v, OnDenied got %v\n%s", c.Pages, c.Denied, web.Log(""))
 					}
@@ -365,7 +366,7 @@ func TestCollectorWithDeadProxy(t *testing.T) {
 		c.Impolite = true
 		kit.Must(t, c.SetProxy("http://dead:pw@proxy.test:3128"))
 		c.Visit("http://a.test/0")
-		kit.WantDenied(t, c, "http://a.test/0", collyrobots.ReasonUnreachable, 0)
+		kit.WantDenied(t, c, "http://a.test/0", report.ReasonUnreachable, 0)
 		direct := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
 		direct.WithTransport(web.Transport())
 		kit.Must(t, c.Robots.Attach(direct))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -40,14 +41,14 @@ func TestEnded(t *testing.T) {
 				synctest.Wait()
 			}
 		}
-		endings := func() map[string]collyrobots.Ending {
-			all := make(map[string]collyrobots.Ending)
+		endings := func() map[string]report.Ending {
+			all := make(map[string]report.Ending)
 			for _, s := range c.Robots.Stats().Hosts {
 				all[s.Host] = s.Ended
 			}
 			return all
 		}
-		want := map[string]collyrobots.Ending{
+		want := map[string]report.Ending{
 			"done.test": "done", "denied.test": "done", "budget.test": "budget", "refused.test": "refused", "slow.test": "", "hangs.test": "",
 		}
 		if got := endings(); !reflect.DeepEqual(got, want) {
@@ -61,7 +62,7 @@ func TestEnded(t *testing.T) {
 			t.Errorf("afterwards: %v, want %v", got, want)
 		}
 		s := c.Robots.Stats()
-		counts := map[collyrobots.Ending]int{"done": 2, "budget": 1, "refused": 1, "cancelled": 2}
+		counts := map[report.Ending]int{"done": 2, "budget": 1, "refused": 1, "cancelled": 2}
 		if !reflect.DeepEqual(s.Ended, counts) {
 			t.Errorf("%v, want %v", s.Ended, counts)
 		}
@@ -75,7 +76,7 @@ func TestEnded(t *testing.T) {
 	})
 }
 
-// TestEndedByClose checks the endings after Close, with and without a URLStore.
+// TestEndedByClose checks the endings after Close, with and without a urlstore.Store.
 func TestEndedByClose(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{
 		"done.test": robotstest.Pages(3, kit.NoDenys),
@@ -105,7 +106,7 @@ func TestEndedByClose(t *testing.T) {
 			if !after.ClosedAt.Equal(at) {
 				t.Errorf("%s: closed at %v, want %v", name, after.ClosedAt, at)
 			}
-			if want := map[collyrobots.Ending]int{"closed": before.Totals.Waiting}; !reflect.DeepEqual(after.NotSent, want) {
+			if want := map[report.Ending]int{"closed": before.Totals.Waiting}; !reflect.DeepEqual(after.NotSent, want) {
 				t.Errorf("%s: not sent: %v, want %v", name, after.NotSent, want)
 			}
 			if done, slow := kit.HostStats(t, c.Robots, "done.test").Ended, kit.HostStats(t, c.Robots, "slow.test").Ended; done != "done" || slow != "closed" {
@@ -132,13 +133,13 @@ func TestEndedByCancelWithFrontier(t *testing.T) {
 		cancel()
 		c.Wait()
 		synctest.Wait() // the goroutine that hands out the pages notices the end of the context
-		if s := kit.HostStats(t, c.Robots, "slow.test"); s.Ended != collyrobots.EndingCancelled {
+		if s := kit.HostStats(t, c.Robots, "slow.test"); s.Ended != report.EndingCancelled {
 			t.Errorf("the host ended: %q", s.Ended)
 		}
 	})
 }
 
-// TestEndedByLimitWithFrontier checks the endings of hosts whose pages are in a URLStore because of
+// TestEndedByLimitWithFrontier checks the endings of hosts whose pages are in a urlstore.Store because of
 // a limit: after the crawl, when it was cancelled, and after Close.
 func TestEndedByLimitWithFrontier(t *testing.T) {
 	for name, end := range map[string]func(cancel func(), c *kit.Crawl){
@@ -167,7 +168,7 @@ func TestEndedByLimitWithFrontier(t *testing.T) {
 				}
 				end(cancel, c)
 				synctest.Wait()
-				want := map[string]collyrobots.Ending{"budget.test": "budget", "refused.test": "refused", "slow.test": "done"}
+				want := map[string]report.Ending{"budget.test": "budget", "refused.test": "refused", "slow.test": "done"}
 				switch name {
 				case "cancel":
 					want["slow.test"] = "cancelled"

@@ -3,15 +3,15 @@ package frontier
 import (
 	"testing"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/internal/frontiertest"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 // keptInMemory is a kit.MemoryStore that survives the runs of a crawl.
 type keptInMemory struct{ store *kit.MemoryStore }
 
-func (k *keptInMemory) Open(*testing.T) collyrobots.URLStore {
+func (k *keptInMemory) Open(*testing.T) urlstore.Store {
 	k.store = k.store.Reopen()
 	return k.store
 }

@@ -18,7 +18,9 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 // TestFrontier checks the schedule of crawls that follow links, and where their pages end.
@@ -155,7 +157,7 @@ func TestFrontierLosesNoLink(t *testing.T) {
 func TestFrontierStats(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(5, "User-agent: *\nCrawl-delay: 2")}, func(t *testing.T, web *robotstest.Web) {
 		store := kit.NewMemoryStore()
-		h := kit.Hear(collyrobots.EventWaiting)
+		h := kit.Hear(report.EventWaiting)
 		c := kit.Start(t, web, kit.Async, collyrobots.Frontier(store), h.On())
 		for i := range 5 {
 			kit.Must(t, c.Visit(fmt.Sprint("http://a.test/", i)))
@@ -163,7 +165,7 @@ func TestFrontierStats(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		s := c.Robots.Stats()
-		want := collyrobots.FrontierStats{Waiting: 4, Out: 1}
+		want := urlstore.Stats{Waiting: 4, Out: 1}
 		if s.Frontier == nil || *s.Frontier != want {
 			t.Errorf("got %+v, want %+v", s.Frontier, want)
 		}
@@ -189,7 +191,7 @@ func TestFrontierStats(t *testing.T) {
 func TestFrontierFails(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nCrawl-delay: 2")}, func(t *testing.T, web *robotstest.Web) {
 		store := kit.NewMemoryStore()
-		h := kit.Hear(collyrobots.EventUnrecorded)
+		h := kit.Hear(report.EventUnrecorded)
 		c := kit.Start(t, web, kit.Async, collyrobots.Frontier(store), h.On())
 		for i := range 4 {
 			if i == 2 {
@@ -354,7 +356,7 @@ type slowStore struct {
 	opened chan struct{}
 }
 
-func (s slowStore) Add(p *collyrobots.Page) (added bool, err error) {
+func (s slowStore) Add(p *urlstore.Page) (added bool, err error) {
 	<-s.opened
 	return s.MemoryStore.Add(p)
 }
@@ -377,7 +379,7 @@ func TestFrontierBoundsArrivals(t *testing.T) {
 		}()
 		synctest.Wait()
 		if n := runtime.NumGoroutine() - before; n > most+10 {
-			t.Errorf("%d goroutines wait for the URLStore, want %d at most", n, most)
+			t.Errorf("%d goroutines wait for the urlstore.Store, want %d at most", n, most)
 		}
 		close(store.opened)
 		kit.Must(t, <-ended)

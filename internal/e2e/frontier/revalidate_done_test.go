@@ -14,6 +14,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/store"
 )
@@ -209,7 +210,7 @@ func (s *twoStores) Update(ctx context.Context, key string, ttl time.Duration, f
 	return s.of(key).Update(ctx, key, ttl, f)
 }
 
-// TestRevalidateWithFrontier checks that unchanged pages are done in the URLStore, and that a page
+// TestRevalidateWithFrontier checks that unchanged pages are done in the urlstore.Store, and that a page
 // is recorded only when its links are recorded there: a kill at any second loses no link.
 func TestRevalidateWithFrontier(t *testing.T) {
 	links := map[string][]string{"/0": {"/1", "/2", "/3", "/4"}, "/1": {"/5"}}
@@ -266,7 +267,7 @@ func TestRevalidateWithFrontier(t *testing.T) {
 	}
 }
 
-// TestRecordedAfterLinks checks that a page in a URLStore is recorded only when the pages that it
+// TestRecordedAfterLinks checks that a page in a urlstore.Store is recorded only when the pages that it
 // has visited are recorded there. Otherwise the links would be lost if the process was killed in
 // between: the next run would find the page unchanged.
 func TestRecordedAfterLinks(t *testing.T) {
@@ -363,7 +364,7 @@ func TestUnchangedWithOtherOptions(t *testing.T) {
 					t.Errorf("requests %s, want %s", got, test.requests)
 				}
 				s := v.Robots.Stats()
-				if s.Totals.Unchanged != test.unchanged || s.Totals.Refusals != 0 || s.RobotsTags != (collyrobots.RobotsTagStats{}) {
+				if s.Totals.Unchanged != test.unchanged || s.Totals.Refusals != 0 || s.RobotsTags != (report.RobotsTagStats{}) {
 					t.Errorf("stats %+v", s)
 				}
 				if calls := v.since(); strings.Contains(calls, "error") && !strings.Contains(name, "MaxPages") {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/store"
 )
@@ -535,7 +536,7 @@ func TestSkipFresh(t *testing.T) {
 					kit.Must(t, v.Request(http.MethodGet, "http://a.test/", nil, nil, http.Header{"X-Lang": {"en"}}))
 					site.since()
 					time.Sleep(test.age)
-					h := kit.Hear(collyrobots.EventUnchanged)
+					h := kit.Hear(report.EventUnchanged)
 					v = revalidating(t, web, records, nil, collyrobots.SkipFresh(), h.On())
 					err := v.Request(http.MethodGet, "http://a.test/", nil, nil, test.sent)
 					synctest.Wait()

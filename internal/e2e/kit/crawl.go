@@ -18,6 +18,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -131,7 +132,7 @@ func InBubble(t *testing.T, sites robotstest.Sites, f func(t *testing.T, web *ro
 var Modes = map[string][]colly.CollectorOption{"sync": nil, "async": Async}
 
 // OnChange returns the option OnEvent with a function that calls f for each changed robots.txt.
-func OnChange(f func(collyrobots.RobotsChange)) collyrobots.Option {
+func OnChange(f func(report.RobotsChange)) collyrobots.Option {
 	return collyrobots.OnEvent(func(e collyrobots.Event) {
 		if e.Change != nil {
 			f(*e.Change)

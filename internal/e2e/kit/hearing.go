@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // A Hearing records events of some kinds. Without kinds it records all events.
 type Hearing struct {
-	kinds []collyrobots.EventKind
+	kinds []report.EventKind
 	Began time.Time
 
 	mu     sync.Mutex
@@ -22,7 +23,7 @@ type Hearing struct {
 }
 
 // Hear returns a hearing that records the events of some kinds, or of all kinds.
-func Hear(kinds ...collyrobots.EventKind) *Hearing {
+func Hear(kinds ...report.EventKind) *Hearing {
 	return &Hearing{kinds: kinds, Began: time.Now()}
 }
 
@@ -93,7 +94,7 @@ func (h *Hearing) line(e collyrobots.Event) string {
 	add(e.Stored, "stored")
 	add(e.Hash != "", "%.4s", e.Hash)
 	add(e.Body != nil, "%d bytes", len(e.Body))
-	if e.Kind == collyrobots.EventDenied && e.Decision != nil {
+	if e.Kind == report.EventDenied && e.Decision != nil {
 		add(true, "%s line %d", e.Decision.Reason, e.Decision.Rule.Line)
 	}
 	if c := e.Change; c != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/store/pacer"
 )
 
 // A MemoryPacer is a Pacer for the plugins of one process. It follows the contract of the
@@ -53,7 +53,7 @@ func Shared(t *testing.T) *MemoryPacer {
 	return p
 }
 
-func (p *MemoryPacer) Acquire(ctx context.Context, host string, delay time.Duration) (collyrobots.Lease, error) {
+func (p *MemoryPacer) Acquire(ctx context.Context, host string, delay time.Duration) (pacer.Lease, error) {
 	for {
 		lease, wait, changed, err := p.try(host, delay)
 		if lease != nil || err != nil {
@@ -68,7 +68,7 @@ func (p *MemoryPacer) Acquire(ctx context.Context, host string, delay time.Durat
 	}
 }
 
-func (p *MemoryPacer) try(name string, delay time.Duration) (collyrobots.Lease, time.Duration, chan struct{}, error) {
+func (p *MemoryPacer) try(name string, delay time.Duration) (pacer.Lease, time.Duration, chan struct{}, error) {
 	p.Mu.Lock()
 	defer p.Mu.Unlock()
 	p.Asked++

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
-// A MemoryStore is a URLStore in memory, for tests. It survives its crawl: Reopen returns what a
+// A MemoryStore is a urlstore.Store in memory, for tests. It survives its crawl: Reopen returns what a
 // process would find that opens it after a kill.
 type MemoryStore struct {
 	mu      sync.Mutex
@@ -22,12 +22,12 @@ type MemoryStore struct {
 	changed chan struct{} // closed and replaced at each change
 	closed  bool
 	fail    error // the error of Add; nil if it works
-	stats   collyrobots.FrontierStats
+	stats   urlstore.Stats
 }
 
 // A storedPage is a page and its state.
 type storedPage struct {
-	collyrobots.Page
+	urlstore.Page
 	state    PageState
 	attempts int       // that have not ended
 	after    time.Time // it waits at least until then
@@ -97,7 +97,7 @@ func (s *MemoryStore) change(f func() error) error {
 	return err
 }
 
-func (s *MemoryStore) Add(p *collyrobots.Page) (added bool, err error) {
+func (s *MemoryStore) Add(p *urlstore.Page) (added bool, err error) {
 	err = s.change(func() error {
 		if s.fail != nil {
 			return s.fail
@@ -117,7 +117,7 @@ func (s *MemoryStore) Add(p *collyrobots.Page) (added bool, err error) {
 }
 
 // identityOf returns what identifies a page among those of its collector.
-func identityOf(p *collyrobots.Page) string {
+func identityOf(p *urlstore.Page) string {
 	if p.Key == "" {
 		return p.URL
 	}
@@ -125,7 +125,7 @@ func identityOf(p *collyrobots.Page) string {
 }
 
 // find returns the page with the collector and the key of p, or nil.
-func (s *MemoryStore) find(p *collyrobots.Page) *storedPage {
+func (s *MemoryStore) find(p *urlstore.Page) *storedPage {
 	i := slices.IndexFunc(s.pages, func(known *storedPage) bool {
 		return known.Collector == p.Collector && identityOf(&known.Page) == identityOf(p)
 	})
@@ -135,7 +135,7 @@ func (s *MemoryStore) find(p *collyrobots.Page) *storedPage {
 	return s.pages[i]
 }
 
-func (s *MemoryStore) Take(p *collyrobots.Page) (taken bool) {
+func (s *MemoryStore) Take(p *urlstore.Page) (taken bool) {
 	s.change(func() error {
 		known := s.find(p)
 		next, _ := s.due()
@@ -148,7 +148,7 @@ func (s *MemoryStore) Take(p *collyrobots.Page) (taken bool) {
 	return taken
 }
 
-func (s *MemoryStore) Again(p *collyrobots.Page) error {
+func (s *MemoryStore) Again(p *urlstore.Page) error {
 	return s.change(func() error {
 		known := s.find(p)
 		if known == nil {
@@ -207,7 +207,7 @@ func (s *MemoryStore) some(states ...PageState) bool {
 	return slices.ContainsFunc(s.pages, func(p *storedPage) bool { return slices.Contains(states, p.state) })
 }
 
-func (s *MemoryStore) Next(ctx context.Context) (*collyrobots.Page, error) {
+func (s *MemoryStore) Next(ctx context.Context) (*urlstore.Page, error) {
 	for {
 		s.mu.Lock()
 		if s.closed || ctx.Err() != nil {
@@ -246,7 +246,7 @@ func (s *MemoryStore) Next(ctx context.Context) (*collyrobots.Page, error) {
 	}
 }
 
-func (s *MemoryStore) End(p *collyrobots.Page, result collyrobots.PageResult) error {
+func (s *MemoryStore) End(p *urlstore.Page, result urlstore.Result) error {
 	return s.change(func() error {
 		known := s.find(p)
 		if known == nil || known.state != IsOut && known.state != Postponed {
@@ -260,14 +260,14 @@ func (s *MemoryStore) End(p *collyrobots.Page, result collyrobots.PageResult) er
 			h := s.host(p.Host)
 			h.pending = max(h.pending-1, 0)
 		}
-		known.state = map[collyrobots.PageResult]PageState{
-			collyrobots.PageReturned:  Waits,
-			collyrobots.PageDone:      IsDone,
-			collyrobots.PageDenied:    IsDenied,
-			collyrobots.PageFailed:    Waits,
-			collyrobots.PagePostponed: Postponed,
+		known.state = map[urlstore.Result]PageState{
+			urlstore.Returned:  Waits,
+			urlstore.Done:      IsDone,
+			urlstore.Denied:    IsDenied,
+			urlstore.Failed:    Waits,
+			urlstore.Postponed: Postponed,
 		}[result]
-		if result == collyrobots.PageFailed {
+		if result == urlstore.Failed {
 			known.Attempts++
 			known.after = time.Now().Add(time.Minute)
 			if known.Attempts == 3 {
@@ -289,7 +289,7 @@ func (s *MemoryStore) Pace(host string, next time.Time, alone bool) {
 	})
 }
 
-func (s *MemoryStore) Stats() collyrobots.FrontierStats {
+func (s *MemoryStore) Stats() urlstore.Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	stats := s.stats

@@ -11,6 +11,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -97,7 +98,7 @@ func WantNoSooner(t *testing.T, web *robotstest.Web, host string, delay time.Dur
 }
 
 // WantDenied checks the error that OnDenied got for a URL.
-func WantDenied(t *testing.T, c *Crawl, url string, reason collyrobots.Reason, line int) {
+func WantDenied(t *testing.T, c *Crawl, url string, reason report.Reason, line int) {
 	t.Helper()
 	var denied *collyrobots.DisallowedError
 	if err := c.Denied[url]; !errors.As(err, &denied) || !errors.Is(err, colly.ErrRobotsTxtBlocked) {
@@ -178,7 +179,7 @@ type errorText string
 func (e errorText) Error() string { return string(e) }
 
 // HostStats returns the HostStats of a host.
-func HostStats(t *testing.T, p *collyrobots.Plugin, host string) collyrobots.HostStats {
+func HostStats(t *testing.T, p *collyrobots.Plugin, host string) report.HostStats {
 	t.Helper()
 	for _, s := range p.Stats().Hosts {
 		if s.Host == host {
@@ -186,7 +187,7 @@ func HostStats(t *testing.T, p *collyrobots.Plugin, host string) collyrobots.Hos
 		}
 	}
 	t.Fatalf("there is no host %s", host)
-	return collyrobots.HostStats{}
+	return report.HostStats{}
 }
 
 // CountURI returns the number of requests to a.test with a URI.

@@ -16,6 +16,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -209,7 +210,7 @@ func testTransportsThatReadTheContext(t *testing.T, start kit.Starter) {
 		ctx := context.WithValue(t.Context(), tenantKey{}, "t")
 		c := start(t, web, []colly.CollectorOption{colly.StdlibContext(ctx)})
 		c.WithTransport(tenant(web.Transport()))
-		if d, err := c.Robots.Check(t.Context(), "https://a.test/2"); err != nil || d.Reason != collyrobots.ReasonRule || d.Allowed {
+		if d, err := c.Robots.Check(t.Context(), "https://a.test/2"); err != nil || d.Reason != report.ReasonRule || d.Allowed {
 			t.Errorf("Check returned %v, %v", d, err)
 		}
 		for i := range 3 {

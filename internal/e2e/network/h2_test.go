@@ -27,6 +27,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -248,7 +249,7 @@ func testRefusedRequestDelaysNoOtherHost(t *testing.T, start kit.Starter) {
 	}
 	refused := make(chan bool, 1)
 	c := p.start(t, start, kit.Async, collyrobots.ForHosts("a.test", collyrobots.MinDelay(2*time.Second)), collyrobots.OnEvent(func(e collyrobots.Event) {
-		if e.Kind == collyrobots.EventAnswered && e.Err != nil {
+		if e.Kind == report.EventAnswered && e.Err != nil {
 			refused <- true
 		}
 	}))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/store"
 )
@@ -71,8 +72,8 @@ func TestHostHeaderSelectsSite(t *testing.T) {
 		}
 		kit.WantSchedule(t, web, "10.0.0.1", "0s /robots.txt, 0s /real-robots.txt, 4s /1, 8s /robots.txt, 12s /2, 16s /moved, 20s /away, 24s /cart")
 		kit.WantURIs(t, web, "shop.test", "")
-		kit.WantDenied(t, c, "http://10.0.0.1/cart", collyrobots.ReasonRule, 2)
-		kit.WantDenied(t, c, "http://10.0.0.1/1", collyrobots.ReasonRule, 2)
+		kit.WantDenied(t, c, "http://10.0.0.1/cart", report.ReasonRule, 2)
+		kit.WantDenied(t, c, "http://10.0.0.1/1", report.ReasonRule, 2)
 		denied := (*collyrobots.DisallowedError)(nil)
 		if err := c.Denied["http://10.0.0.1/cart"]; !errors.As(err, &denied) || denied.Decision.Authority != "http://shop.test@10.0.0.1" {
 			t.Errorf("/cart: got %v, want a denial by http://shop.test@10.0.0.1", err)

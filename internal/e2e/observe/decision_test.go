@@ -15,6 +15,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -36,7 +37,7 @@ func TestCheckReturnsWholeDecision(t *testing.T) {
 	d.Fetched, d.Expires = time.Time{}, time.Time{}
 	want := collyrobots.Decision{
 		URL: "http://A.test:80/x/y", Authority: "http://a.test", RobotsURL: "http://a.test/robots.txt",
-		Reason: collyrobots.ReasonRule, Dialect: dialect.RFC9309(), Token: "ExampleBot", Group: "ExampleBot",
+		Reason: report.ReasonRule, Dialect: dialect.RFC9309(), Token: "ExampleBot", Group: "ExampleBot",
 		Rule: dialect.Rule{Pattern: "/x*y$", Line: 3}, Hash: hashOf(file), Status: 200, CrawlDelay: 2 * time.Second, Delay: 2 * time.Second,
 	}
 	if d != want {
@@ -55,11 +56,11 @@ func TestCheckReturnsWholeDecision(t *testing.T) {
 // TestReasonsAreStableCodes checks the codes of reasons. They must never change, because they are
 // in the logs and records of users.
 func TestReasonsAreStableCodes(t *testing.T) {
-	for reason, want := range map[collyrobots.Reason]string{
-		collyrobots.ReasonRule: "rule", collyrobots.ReasonNoRule: "no_rule", collyrobots.ReasonNoRobots: "no_robots",
-		collyrobots.ReasonUnreachable: "unreachable", collyrobots.ReasonSiteDown: "site_down",
-		collyrobots.ReasonDelay: "delay", collyrobots.ReasonIgnored: "ignored",
-		collyrobots.ReasonNofollow: "nofollow",
+	for reason, want := range map[report.Reason]string{
+		report.ReasonRule: "rule", report.ReasonNoRule: "no_rule", report.ReasonNoRobots: "no_robots",
+		report.ReasonUnreachable: "unreachable", report.ReasonSiteDown: "site_down",
+		report.ReasonDelay: "delay", report.ReasonIgnored: "ignored",
+		report.ReasonNofollow: "nofollow",
 	} {
 		if string(reason) != want {
 			t.Errorf("got %q, want %q", reason, want)
@@ -71,20 +72,20 @@ func TestReasonsAreStableCodes(t *testing.T) {
 var reasonCases = []struct {
 	host   string
 	robots any
-	reason collyrobots.Reason
+	reason report.Reason
 	opts   []collyrobots.Option
 }{
-	{"rule.test", "User-agent: *\nDisallow: /p*=1\nCrawl-delay: 1.5", collyrobots.ReasonRule, nil},
-	{"norule.test", "User-agent: *\nCrawl-delay: 0.25", collyrobots.ReasonNoRule, nil},
-	{"norobots.test", 404, collyrobots.ReasonNoRobots, nil},
-	{"broken.test", 503, collyrobots.ReasonUnreachable, nil},
-	{"dropped.test", kit.Drop, collyrobots.ReasonUnreachable, nil},
-	{"down.test", kit.Drop, collyrobots.ReasonSiteDown, []collyrobots.Option{collyrobots.Dialect(dialect.CocCoc())}},
-	{"slow.test", "User-agent: *\nCrawl-delay: 3600", collyrobots.ReasonDelay, []collyrobots.Option{collyrobots.SkipAbove(time.Minute)}},
-	{"own.test", "User-agent: *\nDisallow: /", collyrobots.ReasonIgnored, []collyrobots.Option{collyrobots.IgnoreRobotsWithPermission()}},
-	{"temoto.test", "User-agent: *\nDisallow: /p", collyrobots.ReasonRule, []collyrobots.Option{collyrobots.Dialect(dialect.Temoto())}},
-	{"lax.test", 503, collyrobots.ReasonNoRobots, []collyrobots.Option{collyrobots.WhenUnreachable(collyrobots.AllowAll)}},
-	{"strict.test", 403, collyrobots.ReasonUnreachable, []collyrobots.Option{collyrobots.WhenForbidden(collyrobots.DenyAll)}},
+	{"rule.test", "User-agent: *\nDisallow: /p*=1\nCrawl-delay: 1.5", report.ReasonRule, nil},
+	{"norule.test", "User-agent: *\nCrawl-delay: 0.25", report.ReasonNoRule, nil},
+	{"norobots.test", 404, report.ReasonNoRobots, nil},
+	{"broken.test", 503, report.ReasonUnreachable, nil},
+	{"dropped.test", kit.Drop, report.ReasonUnreachable, nil},
+	{"down.test", kit.Drop, report.ReasonSiteDown, []collyrobots.Option{collyrobots.Dialect(dialect.CocCoc())}},
+	{"slow.test", "User-agent: *\nCrawl-delay: 3600", report.ReasonDelay, []collyrobots.Option{collyrobots.SkipAbove(time.Minute)}},
+	{"own.test", "User-agent: *\nDisallow: /", report.ReasonIgnored, []collyrobots.Option{collyrobots.IgnoreRobotsWithPermission()}},
+	{"temoto.test", "User-agent: *\nDisallow: /p", report.ReasonRule, []collyrobots.Option{collyrobots.Dialect(dialect.Temoto())}},
+	{"lax.test", 503, report.ReasonNoRobots, []collyrobots.Option{collyrobots.WhenUnreachable(collyrobots.AllowAll)}},
+	{"strict.test", 403, report.ReasonUnreachable, []collyrobots.Option{collyrobots.WhenForbidden(collyrobots.DenyAll)}},
 }
 
 // forEachReason calls f with a decision for each of reasonCases.
@@ -194,7 +195,7 @@ func TestRobotsStatusesAreStableCodes(t *testing.T) {
 					}
 				}
 				told := make(chan string, 10)
-				c := kit.Start(t, web, nil, collyrobots.Dialect(tc.dialect), kit.OnChange(func(c collyrobots.RobotsChange) {
+				c := kit.Start(t, web, nil, collyrobots.Dialect(tc.dialect), kit.OnChange(func(c report.RobotsChange) {
 					told <- fmt.Sprint(c.Old.RobotsStatus, " -> ", c.New.RobotsStatus)
 				}))
 				for i, answer := range []any{brief(200, "User-agent: *\nDisallow: /x"), brief(404, ""), brief(200, "User-agent: *\nDisallow: /y"), kit.Drop} {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/store"
 )
@@ -84,7 +85,7 @@ func TestFetchedOfStoredFile(t *testing.T) {
 		for run := range 2 {
 			var heard []collyrobots.Event
 			c := kit.Start(t, web, nil, collyrobots.Store(kept), collyrobots.OnEvent(func(e collyrobots.Event) {
-				if e.Kind == collyrobots.EventRobots {
+				if e.Kind == report.EventRobots {
 					heard = append(heard, e)
 				}
 			}))
@@ -106,7 +107,7 @@ func TestListenersDoNotAffectTheCrawl(t *testing.T) {
 	more := make(chan bool)
 	blocked := c.Robots.Listen(func(collyrobots.Event) { <-more })
 	c.Robots.Listen(func(collyrobots.Event) { panic("a listener's") })
-	heard := make(map[collyrobots.EventKind]int) // written by one goroutine at a time
+	heard := make(map[report.EventKind]int) // written by one goroutine at a time
 	c.Robots.Listen(func(e collyrobots.Event) { heard[e.Kind]++ })
 	var others sync.WaitGroup
 	for range 4 {
@@ -126,7 +127,7 @@ func TestListenersDoNotAffectTheCrawl(t *testing.T) {
 	close(more)
 	kit.Must(t, c.Robots.Close())
 	n := len(web.Log(""))
-	if n != 204 || heard[collyrobots.EventStarted] != n || heard[collyrobots.EventAnswered] != n || heard[collyrobots.EventRobots] != 2 {
+	if n != 204 || heard[report.EventStarted] != n || heard[report.EventAnswered] != n || heard[report.EventRobots] != 2 {
 		t.Errorf("%d requests, got events %v", n, heard)
 	}
 }
@@ -168,7 +169,7 @@ func TestStartedHasDecision(t *testing.T) {
 	for _, dry := range []bool{false, true} {
 		busy = true
 		kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-			h := kit.Hear(collyrobots.EventStarted)
+			h := kit.Hear(report.EventStarted)
 			opts := []collyrobots.Option{h.On(), collyrobots.RetryThrottled(1)}
 			if dry {
 				opts = append(opts, collyrobots.DryRun())
@@ -223,7 +224,7 @@ func TestAnsweredHasClockAndAddress(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	h := kit.Hear(collyrobots.EventAnswered)
+	h := kit.Hear(report.EventAnswered)
 	c := colly.NewCollector(colly.AllowURLRevisit())
 	robots, err := collyrobots.WithRobots(c, h.On())
 	if err != nil {
@@ -253,7 +254,7 @@ func TestAnsweredHasClockAndAddress(t *testing.T) {
 func TestOnEveryEvent(t *testing.T) {
 	const pages = 3000
 	kit.InBubble(t, robotstest.Sites{"a.test": {"*": ""}}, func(t *testing.T, web *robotstest.Web) {
-		counts := make(map[collyrobots.EventKind]int)
+		counts := make(map[report.EventKind]int)
 		every := collyrobots.OnEveryEvent(func(e collyrobots.Event) {
 			time.Sleep(time.Millisecond)
 			counts[e.Kind]++
@@ -264,7 +265,7 @@ func TestOnEveryEvent(t *testing.T) {
 		}
 		c.Robots.Close()
 		synctest.Wait()
-		if counts[collyrobots.EventStarted] != pages+1 || counts[collyrobots.EventAnswered] != pages+1 || counts[collyrobots.EventMissed] != 0 {
+		if counts[report.EventStarted] != pages+1 || counts[report.EventAnswered] != pages+1 || counts[report.EventMissed] != 0 {
 			t.Errorf("got the events %v of %d pages", counts, pages)
 		}
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // TestEventsSurviveJSON checks that every kind of event is the same after a round trip through
@@ -20,21 +21,21 @@ import (
 func TestEventsSurviveJSON(t *testing.T) {
 	at := time.Date(2026, 11, 21, 18, 0, 0, 5, time.UTC)
 	why := errors.New("refused")
-	state := collyrobots.RobotsState{RobotsStatus: collyrobots.RobotsRules, Status: 200, Fetched: at, CrawlDelay: 1500 * time.Millisecond, Sitemaps: []string{"/s.xml"}}
-	lost := collyrobots.RobotsState{RobotsStatus: collyrobots.RobotsSiteDown, Err: why}
+	state := report.RobotsState{RobotsStatus: report.RobotsRules, Status: 200, Fetched: at, CrawlDelay: 1500 * time.Millisecond, Sitemaps: []string{"/s.xml"}}
+	lost := report.RobotsState{RobotsStatus: report.RobotsSiteDown, Err: why}
 	for _, e := range []collyrobots.Event{
-		{Kind: collyrobots.EventStarted, Time: at, Host: "a.test", URL: "http://a.test/", Collector: 1, Request: 2, RequestKind: collyrobots.RequestRedirect,
-			From: "http://b.test/", Gap: 1501 * time.Millisecond, Delay: 1500 * time.Millisecond, Source: collyrobots.SourceCrawlDelay, Line: 3},
-		{Kind: collyrobots.EventAnswered, Time: at, Host: "a.test", URL: "http://a.test/", RequestKind: collyrobots.RequestRobots, Status: 200, Bytes: 1 << 40, Took: time.Minute, Err: why},
-		{Kind: collyrobots.EventDenied, Time: at, Decision: &collyrobots.Decision{Reason: collyrobots.ReasonRule, Dialect: dialect.Google(), Rule: dialect.Rule{Pattern: "/<x>", Line: 4}, Delay: time.Second}},
-		{Kind: collyrobots.EventWaiting, Time: at, Count: 3, Until: at.Add(time.Hour), Delay: time.Hour, Source: collyrobots.SourceRetryAfter},
-		{Kind: collyrobots.EventWaiting, Time: at, Count: 3, OnDisk: true},
-		{Kind: collyrobots.EventUnrecorded, Time: at, URL: "http://a.test/", Err: why},
-		{Kind: collyrobots.EventRobots, Time: at, RobotsStatus: collyrobots.RobotsSiteDown, Fetched: at, Stored: true, Hash: "00ff", Change: &collyrobots.RobotsChange{Authority: "http://a.test", RobotsURL: "http://a.test/robots.txt", Old: state, New: lost}},
-		{Kind: collyrobots.EventSitemap, Time: at, URL: "http://a.test/s.xml", Count: 50000},
-		{Kind: collyrobots.EventSlowed, Time: at, Status: 429, Until: at, Delay: 1, Source: collyrobots.SourceBackOff},
-		{Kind: collyrobots.EventRecovered, Time: at},
-		{Kind: collyrobots.EventMissed, Time: at, Count: 7},
+		{Kind: report.EventStarted, Time: at, Host: "a.test", URL: "http://a.test/", Collector: 1, Request: 2, RequestKind: report.RequestRedirect,
+			From: "http://b.test/", Gap: 1501 * time.Millisecond, Delay: 1500 * time.Millisecond, Source: report.SourceCrawlDelay, Line: 3},
+		{Kind: report.EventAnswered, Time: at, Host: "a.test", URL: "http://a.test/", RequestKind: report.RequestRobots, Status: 200, Bytes: 1 << 40, Took: time.Minute, Err: why},
+		{Kind: report.EventDenied, Time: at, Decision: &collyrobots.Decision{Reason: report.ReasonRule, Dialect: dialect.Google(), Rule: dialect.Rule{Pattern: "/<x>", Line: 4}, Delay: time.Second}},
+		{Kind: report.EventWaiting, Time: at, Count: 3, Until: at.Add(time.Hour), Delay: time.Hour, Source: report.SourceRetryAfter},
+		{Kind: report.EventWaiting, Time: at, Count: 3, OnDisk: true},
+		{Kind: report.EventUnrecorded, Time: at, URL: "http://a.test/", Err: why},
+		{Kind: report.EventRobots, Time: at, RobotsStatus: report.RobotsSiteDown, Fetched: at, Stored: true, Hash: "00ff", Change: &report.RobotsChange{Authority: "http://a.test", RobotsURL: "http://a.test/robots.txt", Old: state, New: lost}},
+		{Kind: report.EventSitemap, Time: at, URL: "http://a.test/s.xml", Count: 50000},
+		{Kind: report.EventSlowed, Time: at, Status: 429, Until: at, Delay: 1, Source: report.SourceBackOff},
+		{Kind: report.EventRecovered, Time: at},
+		{Kind: report.EventMissed, Time: at, Count: 7},
 	} {
 		text, err := json.Marshal(e)
 		var back collyrobots.Event
@@ -45,7 +46,7 @@ func TestEventsSurviveJSON(t *testing.T) {
 			t.Errorf("%s: error %v\ngot  %+v\nwant %+v", text, err, back, e)
 		}
 	}
-	body, _ := json.Marshal(collyrobots.Event{Kind: collyrobots.EventRobots, Body: []byte("Disallow: /")})
+	body, _ := json.Marshal(collyrobots.Event{Kind: report.EventRobots, Body: []byte("Disallow: /")})
 	if want := `{"kind":"robots","time":"0001-01-01T00:00:00Z"}`; string(body) != want {
 		t.Errorf("got %s, want %s", body, want)
 	}
@@ -60,7 +61,7 @@ func TestEventsSurviveJSON(t *testing.T) {
 // pandas and DuckDB calculate with them.
 func TestDurationsInJSONAreNumbersOfSeconds(t *testing.T) {
 	text, err := json.Marshal(collyrobots.Event{
-		Kind:  collyrobots.EventAnswered,
+		Kind:  report.EventAnswered,
 		Gap:   36 * time.Hour,
 		Delay: 1500 * time.Millisecond,
 		Took:  875 * time.Microsecond,
@@ -70,7 +71,7 @@ func TestDurationsInJSONAreNumbersOfSeconds(t *testing.T) {
 	if string(text) != want {
 		t.Errorf("got %s, want %s", text, want)
 	}
-	text, err = json.Marshal(collyrobots.Event{Kind: collyrobots.EventAnswered, Took: 1})
+	text, err = json.Marshal(collyrobots.Event{Kind: report.EventAnswered, Took: 1})
 	kit.Must(t, err)
 	if !strings.Contains(string(text), `"took":0.000000001}`) {
 		t.Errorf("got %s, want a nanosecond without an exponent", text)
@@ -84,7 +85,7 @@ func TestJQCalculatesWithDurations(t *testing.T) {
 	}
 	var lines bytes.Buffer
 	for _, took := range []time.Duration{875 * time.Microsecond, 2 * time.Second, 1} {
-		kit.Must(t, json.NewEncoder(&lines).Encode(collyrobots.Event{Kind: collyrobots.EventAnswered, Took: took}))
+		kit.Must(t, json.NewEncoder(&lines).Encode(collyrobots.Event{Kind: report.EventAnswered, Took: took}))
 	}
 	cmd := exec.CommandContext(t.Context(), jq, "--slurp", "--compact-output", "[map(.took) | max, min * 1e9, (add * 1e6 | floor)]")
 	cmd.Stdin = &lines

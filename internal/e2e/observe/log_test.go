@@ -15,6 +15,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/store/pacer"
 )
 
 // A callingHandler is a slog.Handler. For each record with a given message, it calls a function on
@@ -54,7 +55,7 @@ func TestLogHandlerMayUseThePlugin(t *testing.T) {
 		message string
 		agent   string
 		prepare func(c *kit.Crawl) // called after Attach
-		pacer   collyrobots.Pacer
+		pacer   pacer.Pacer
 	}{
 		"user agent without a name": {
 			message: "user agent names no crawler, only the groups for * apply; set ProductToken",
@@ -115,7 +116,7 @@ func TestLogHandlerMayUseThePlugin(t *testing.T) {
 // A panickingPacer grants leases. The first lease panics when it is used.
 type panickingPacer struct{ leases atomic.Int32 }
 
-func (p *panickingPacer) Acquire(context.Context, string, time.Duration) (collyrobots.Lease, error) {
+func (p *panickingPacer) Acquire(context.Context, string, time.Duration) (pacer.Lease, error) {
 	return &panickingLease{panics: p.leases.Add(1) == 1}, nil
 }
 

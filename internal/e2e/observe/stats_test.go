@@ -17,6 +17,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -41,10 +42,10 @@ func TestStatsMatchServerLog(t *testing.T) {
 		if s.Closed || !c.Robots.Stats().Closed {
 			t.Errorf("Closed is %t before Close and %t after it", s.Closed, c.Robots.Stats().Closed)
 		}
-		if want := (map[collyrobots.Reason]int{collyrobots.ReasonRule: 1 + 6, collyrobots.ReasonUnreachable: 1, collyrobots.ReasonNoRule: 7}); !reflect.DeepEqual(s.Decisions, want) {
+		if want := (map[report.Reason]int{report.ReasonRule: 1 + 6, report.ReasonUnreachable: 1, report.ReasonNoRule: 7}); !reflect.DeepEqual(s.Decisions, want) {
 			t.Errorf("got decisions %v, want %v", s.Decisions, want)
 		}
-		if p := s.Policies; len(p) != 2 || p[collyrobots.RobotsRules].Count != 2 || p[collyrobots.RobotsUnreachable].Count != 1 || !p[collyrobots.RobotsRules].Oldest.Equal(start) {
+		if p := s.Policies; len(p) != 2 || p[report.RobotsRules].Count != 2 || p[report.RobotsUnreachable].Count != 1 || !p[report.RobotsRules].Oldest.Equal(start) {
 			t.Errorf("got policies %+v", p)
 		}
 		least := 0.0
@@ -68,10 +69,10 @@ func TestStatsMatchServerLog(t *testing.T) {
 			t.Errorf("got GapOverDelay %v, want %v", s.GapOverDelay, least)
 		}
 		down, fast, slow := s.Hosts[0], s.Hosts[1], s.Hosts[2]
-		if down.LastStatus != 503 || fast.LastStatus != 200 || fast.Source != collyrobots.SourceMinDelay || fast.Line != 0 {
+		if down.LastStatus != 503 || fast.LastStatus != 200 || fast.Source != report.SourceMinDelay || fast.Line != 0 {
 			t.Errorf("got stats %+v\n%+v", down, fast)
 		}
-		if slow.Source != collyrobots.SourceCrawlDelay || slow.Line != 3 {
+		if slow.Source != report.SourceCrawlDelay || slow.Line != 3 {
 			t.Errorf("got stats %+v", slow)
 		}
 		kit.Survives(t, s)
@@ -97,11 +98,11 @@ func TestGapOverDelayUsesDelayAtThatTime(t *testing.T) {
 		}
 		c.Visit("http://a.test/busy")
 		s := c.Robots.Stats()
-		if h := s.Hosts[0]; h.Source != collyrobots.SourceRetryAfter || h.LastStatus != 429 || !h.NextStart.Equal(h.NotBefore) || h.Waited != 2*time.Second+2*time.Second {
+		if h := s.Hosts[0]; h.Source != report.SourceRetryAfter || h.LastStatus != 429 || !h.NextStart.Equal(h.NotBefore) || h.Waited != 2*time.Second+2*time.Second {
 			t.Errorf("got stats %+v", h)
 		}
 		c.Visit("http://a.test/3")
-		if h := c.Robots.Stats().Hosts[0]; h.GapOverDelay != 1 || h.Waited != 24*time.Second || h.Source != collyrobots.SourceCrawlDelay {
+		if h := c.Robots.Stats().Hosts[0]; h.GapOverDelay != 1 || h.Waited != 24*time.Second || h.Source != report.SourceCrawlDelay {
 			t.Errorf("got stats %+v", h)
 		}
 	})
@@ -146,8 +147,8 @@ func TestStatsFunc(t *testing.T) {
 			c.Visit("http://" + host + "/")
 		}
 		want := c.Robots.Stats()
-		var hosts []collyrobots.HostStats
-		got := c.Robots.StatsFunc(func(host collyrobots.HostStats) {
+		var hosts []report.HostStats
+		got := c.Robots.StatsFunc(func(host report.HostStats) {
 			if n := len(c.Robots.Stats().Hosts); n != 3 {
 				t.Errorf("%d hosts, want 3", n)
 			}
@@ -156,14 +157,14 @@ func TestStatsFunc(t *testing.T) {
 		if got.Hosts != nil {
 			t.Errorf("got Hosts %+v, want nil", got.Hosts)
 		}
-		slices.SortFunc(hosts, func(a, b collyrobots.HostStats) int { return strings.Compare(a.Host, b.Host) })
+		slices.SortFunc(hosts, func(a, b report.HostStats) int { return strings.Compare(a.Host, b.Host) })
 		got.Hosts = hosts
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("StatsFunc returned %+v\nStats returned     %+v", got, want)
 		}
 	})
 	var none *collyrobots.Plugin
-	if s := none.StatsFunc(func(collyrobots.HostStats) { t.Error("visit was called for a nil Plugin") }); !reflect.DeepEqual(s, collyrobots.Stats{}) {
+	if s := none.StatsFunc(func(report.HostStats) { t.Error("visit was called for a nil Plugin") }); !reflect.DeepEqual(s, collyrobots.Stats{}) {
 		t.Errorf("got stats %+v", s)
 	}
 }
@@ -179,7 +180,7 @@ func TestStatsFuncAllocates(t *testing.T) {
 			kit.Must(t, err)
 		}
 		n := 0
-		perRun := testing.AllocsPerRun(10, func() { p.StatsFunc(func(collyrobots.HostStats) { n++ }) })
+		perRun := testing.AllocsPerRun(10, func() { p.StatsFunc(func(report.HostStats) { n++ }) })
 		if n != 11*hosts {
 			t.Errorf("visit was called %d times, want %d", n, 11*hosts)
 		}
@@ -200,19 +201,19 @@ func startWith(t *testing.T, web *robotstest.Web, opts ...collyrobots.Option) *k
 func TestTimeLeft(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	for _, test := range []struct {
-		host collyrobots.HostStats
+		host report.HostStats
 		want time.Duration
 	}{
-		{collyrobots.HostStats{}, 0},
-		{collyrobots.HostStats{Delay: time.Hour, NextStart: now.Add(time.Hour)}, 0}, // no page waits for it
-		{collyrobots.HostStats{Waiting: 3}, 0},
-		{collyrobots.HostStats{Waiting: 1, Delay: time.Minute, NextStart: now.Add(10 * time.Second)}, 10 * time.Second},
-		{collyrobots.HostStats{Waiting: 3, Delay: time.Minute, NextStart: now.Add(10 * time.Second)}, 130 * time.Second},
-		{collyrobots.HostStats{Waiting: 3, Delay: time.Minute, NextStart: now.Add(-time.Hour)}, 2 * time.Minute},
-		{collyrobots.HostStats{Waiting: 3, Delay: math.MaxInt64}, math.MaxInt64},
-		{collyrobots.HostStats{OnDisk: 3, Delay: time.Minute}, 2 * time.Minute},
-		{collyrobots.HostStats{Waiting: 1, OnDisk: 2, Delay: time.Minute, NextStart: now.Add(10 * time.Second)}, 130 * time.Second},
-		{collyrobots.HostStats{Waiting: 2, Delay: math.MaxInt64, NextStart: now.Add(time.Hour)}, math.MaxInt64},
+		{report.HostStats{}, 0},
+		{report.HostStats{Delay: time.Hour, NextStart: now.Add(time.Hour)}, 0}, // no page waits for it
+		{report.HostStats{Waiting: 3}, 0},
+		{report.HostStats{Waiting: 1, Delay: time.Minute, NextStart: now.Add(10 * time.Second)}, 10 * time.Second},
+		{report.HostStats{Waiting: 3, Delay: time.Minute, NextStart: now.Add(10 * time.Second)}, 130 * time.Second},
+		{report.HostStats{Waiting: 3, Delay: time.Minute, NextStart: now.Add(-time.Hour)}, 2 * time.Minute},
+		{report.HostStats{Waiting: 3, Delay: math.MaxInt64}, math.MaxInt64},
+		{report.HostStats{OnDisk: 3, Delay: time.Minute}, 2 * time.Minute},
+		{report.HostStats{Waiting: 1, OnDisk: 2, Delay: time.Minute, NextStart: now.Add(10 * time.Second)}, 130 * time.Second},
+		{report.HostStats{Waiting: 2, Delay: math.MaxInt64, NextStart: now.Add(time.Hour)}, math.MaxInt64},
 	} {
 		if got := test.host.TimeLeft(now); got != test.want {
 			t.Errorf("%+v: got %v, want %v", test.host, got, test.want)
@@ -225,7 +226,7 @@ func TestTimeLeft(t *testing.T) {
 // are not in the server's log.
 func TestUnsentRequestsDoNotCount(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, kit.NoDenys)}, func(t *testing.T, web *robotstest.Web) {
-		heard := kit.Hear(collyrobots.EventStarted, collyrobots.EventAnswered)
+		heard := kit.Hear(report.EventStarted, report.EventAnswered)
 		c := kit.Start(t, web, nil, heard.On())
 		dial := c.Transport.DialContext
 		c.Transport.DisableKeepAlives = true

@@ -12,11 +12,12 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/store"
 )
 
-var theWire = []collyrobots.EventKind{collyrobots.EventStarted, collyrobots.EventAnswered}
+var theWire = []report.EventKind{report.EventStarted, report.EventAnswered}
 
 // TestEventsOfRequests checks that each request has an event at its start and one at its end,
 // redirects included.
@@ -152,7 +153,7 @@ func TestListenDuringRequest(t *testing.T) {
 // server's log.
 func TestStartedEventsMatchServerLog(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"slow.test": kit.SlowSite(), "fast.test": robotstest.Pages(50, kit.NoDenys)}, func(t *testing.T, web *robotstest.Web) {
-		h := kit.Hear(collyrobots.EventStarted)
+		h := kit.Hear(report.EventStarted)
 		c := kit.Start(t, web, kit.Async, h.On()).Follow()
 		kit.Limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: 4})
 		c.Visit("http://slow.test/")
@@ -196,7 +197,7 @@ func TestEventsOfDenials(t *testing.T) {
 		"shut.test": {"/robots.txt": 404, "/": robotstest.Page()},
 	}
 	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-		h := kit.Hear(collyrobots.EventDenied)
+		h := kit.Hear(report.EventDenied)
 		shut := collyrobots.ForHosts("shut.test", collyrobots.CrawlHours("22:00", "23:00", time.UTC))
 		c := kit.Start(t, web, nil, h.On(), collyrobots.FollowSitemaps(collyrobots.Feed{}), shut)
 		for _, page := range []string{"closed/1", "moved", "out", "shut"} {
@@ -224,7 +225,7 @@ func TestEventsOfDenials(t *testing.T) {
 			if e.Request != 0 && e.Collector == c.ID {
 				byPage++
 			}
-			if e.Kind == collyrobots.EventDenied && e.Decision != nil {
+			if e.Kind == report.EventDenied && e.Decision != nil {
 				denied++
 			}
 		}
@@ -238,7 +239,7 @@ func TestEventsOfDenials(t *testing.T) {
 // sends them.
 func TestEventsOfDryRun(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /\nCrawl-delay: 9\n", "/": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
-		h := kit.Hear(collyrobots.EventDenied, collyrobots.EventAnswered, collyrobots.EventWaiting)
+		h := kit.Hear(report.EventDenied, report.EventAnswered, report.EventWaiting)
 		c := kit.Start(t, web, nil, h.On(), collyrobots.DryRun())
 		c.Impolite = true
 		c.Visit("http://a.test/")
@@ -255,7 +256,7 @@ func TestEventsOfDryRun(t *testing.T) {
 func TestEventWaiting(t *testing.T) {
 	slow := robotstest.Pages(3, "User-agent: *\nCrawl-delay: 2\n")
 	kit.InBubble(t, robotstest.Sites{"a.test": slow, "b.test": robotstest.Pages(3, kit.NoDenys), "c.test": robotstest.Pages(3, kit.NoDenys)}, func(t *testing.T, web *robotstest.Web) {
-		h := kit.Hear(collyrobots.EventWaiting)
+		h := kit.Hear(report.EventWaiting)
 		c := kit.Start(t, web, nil, h.On(), collyrobots.ForHosts("c.*", collyrobots.MinDelay(10*time.Millisecond)))
 		c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
 		c.Visit("http://b.test/")
@@ -274,7 +275,7 @@ func TestEventWaiting(t *testing.T) {
 // wait.
 func TestEventWaitingCounts(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, kit.NoDenys)}, func(t *testing.T, web *robotstest.Web) {
-		h := kit.Hear(collyrobots.EventWaiting)
+		h := kit.Hear(report.EventWaiting)
 		c := kit.Start(t, web, kit.Async, h.On(), collyrobots.MinDelay(60*time.Millisecond))
 		for _, page := range []string{"", "0", "1"} {
 			c.Visit("http://a.test/" + page)
@@ -298,7 +299,7 @@ func TestEventSlowed(t *testing.T) {
 			w.WriteHeader(http.StatusTooManyRequests)
 		}
 	}}}, func(t *testing.T, web *robotstest.Web) {
-		h := kit.Hear(collyrobots.EventSlowed, collyrobots.EventRecovered)
+		h := kit.Hear(report.EventSlowed, report.EventRecovered)
 		c := kit.Start(t, web, nil, h.On())
 		c.Visit("http://a.test/1")
 		busy = "20"
@@ -313,7 +314,7 @@ func TestEventSlowed(t *testing.T) {
 		busy = "x"
 		c.Visit("http://a.test/5")
 		events := h.Wait()
-		if e := events[len(events)-1]; len(events) != 3 || e.Kind != collyrobots.EventSlowed || e.Source != collyrobots.SourceBackOff || e.Delay <= time.Second || !e.Until.IsZero() {
+		if e := events[len(events)-1]; len(events) != 3 || e.Kind != report.EventSlowed || e.Source != report.SourceBackOff || e.Delay <= time.Second || !e.Until.IsZero() {
 			t.Errorf("got event %+v", e)
 		}
 		if s := c.Robots.Stats().Hosts[0]; s.Throttled != 2 {
@@ -339,7 +340,7 @@ func TestEventRobots(t *testing.T) {
 		}
 	}, "/": ""}, "empty.test": {"/robots.txt": ""}, "none.test": {"/robots.txt": 404}, "down.test": {"/robots.txt": kit.Drop}}, func(t *testing.T, web *robotstest.Web) {
 		kept := store.Memory()
-		h := kit.Hear(collyrobots.EventRobots)
+		h := kit.Hear(report.EventRobots)
 		c := kit.Start(t, web, nil, h.On(), collyrobots.Store(kept))
 		look := func() {
 			_, err := c.Robots.Check(t.Context(), "http://a.test/")
@@ -355,7 +356,7 @@ func TestEventRobots(t *testing.T) {
 		for _, host := range []string{"empty", "none", "down"} {
 			c.Robots.Check(t.Context(), "http://"+host+".test/")
 		}
-		recalled := kit.Hear(collyrobots.EventRobots)
+		recalled := kit.Hear(report.EventRobots)
 		other := kit.Start(t, web, nil, recalled.On(), collyrobots.Store(kept))
 		other.Robots.Check(t.Context(), "http://empty.test/")
 		h.Want(t, `
@@ -383,7 +384,7 @@ func TestEventSitemap(t *testing.T) {
 		"/cut.xml":    "<urlset><url><loc>http://a.test/3</loc></url><url><loc>",
 		"/":           "", "/1": "", "/2": "", "/3": "",
 	}}, func(t *testing.T, web *robotstest.Web) {
-		h := kit.Hear(collyrobots.EventSitemap)
+		h := kit.Hear(report.EventSitemap)
 		c := kit.Start(t, web, nil, h.On(), collyrobots.FollowSitemaps(collyrobots.Feed{}))
 		c.Visit("http://a.test/")
 		c.Wait()

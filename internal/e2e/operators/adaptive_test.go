@@ -12,6 +12,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -92,7 +93,7 @@ func TestAdaptiveDelayOnTheWire(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			kit.InBubble(t, robotstest.Sites{"a.test": pagesAfter(4, test.robots, time.Second)}, func(t *testing.T, web *robotstest.Web) {
-				switch test.name { // the channels of a Pacer and a URLStore must belong to the bubble
+				switch test.name { // the channels of a Pacer and a urlstore.Store must belong to the bubble
 				case "SharedPace":
 					test.opts = append(test.opts, collyrobots.SharedPace(kit.Shared(t)))
 				case "Frontier":
@@ -166,7 +167,7 @@ func TestAdaptiveDelayOfClients(t *testing.T) {
 func TestAdaptiveDelayReports(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": pagesAfter(4, kit.NoDenys, time.Second)}, func(t *testing.T, web *robotstest.Web) {
 		log := new(strings.Builder)
-		heard := kit.Hear(collyrobots.EventWaiting, collyrobots.EventStarted)
+		heard := kit.Hear(report.EventWaiting, report.EventStarted)
 		c := kit.Start(t, web, kit.Async, collyrobots.AdaptiveDelay(20), heard.On(), collyrobots.Logger(slog.New(slog.NewTextHandler(&kit.LockedWriter{W: log}, nil))))
 		for i := range 3 {
 			c.Visit(fmt.Sprint("http://a.test/", i))
@@ -176,7 +177,7 @@ func TestAdaptiveDelayReports(t *testing.T) {
 		c.Visit("http://a.test/3")
 		synctest.Wait()
 		h := c.Robots.Stats().Hosts[0]
-		if h.ResponseTime != time.Second || h.Delay != 20*time.Second || h.Source != collyrobots.SourceAdaptive || h.TimeLeft(time.Now()) != 58*time.Second {
+		if h.ResponseTime != time.Second || h.Delay != 20*time.Second || h.Source != report.SourceAdaptive || h.TimeLeft(time.Now()) != 58*time.Second {
 			t.Errorf("%+v, %v left", h, h.TimeLeft(time.Now()))
 		}
 		if text := kit.Survives(t, h); !strings.Contains(text, `"response_time":1`) {
@@ -189,7 +190,7 @@ func TestAdaptiveDelayReports(t *testing.T) {
 		c.Wait()
 		var events []string
 		for _, e := range heard.Wait() {
-			if e.RequestKind != collyrobots.RequestRobots && e.Delay > 0 {
+			if e.RequestKind != report.RequestRobots && e.Delay > 0 {
 				events = append(events, fmt.Sprint(e.Kind, " ", e.Delay, " ", e.Source))
 			}
 		}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -157,7 +158,7 @@ func TestClosedHost(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(4, robots)}, func(t *testing.T, web *robotstest.Web) {
-				switch test.name { // the channels of a Pacer and a URLStore must belong to the bubble
+				switch test.name { // the channels of a Pacer and a urlstore.Store must belong to the bubble
 				case "SharedPace":
 					test.opts = append(test.opts, collyrobots.SharedPace(kit.Shared(t)))
 				case "Frontier":
@@ -334,7 +335,7 @@ func TestFrontierWhileClosed(t *testing.T) {
 			t.Helper()
 			s := c.Robots.Stats()
 			h := s.Hosts[0]
-			if h.Waiting > memory || h.Waiting+h.OnDisk != memory+disk || h.Source != collyrobots.SourceHours {
+			if h.Waiting > memory || h.Waiting+h.OnDisk != memory+disk || h.Source != report.SourceHours {
 				t.Errorf("%v: %d pages wait in memory, %d on disk (%s), want %d, %d", time.Now(), h.Waiting, h.OnDisk, h.Source, memory, disk)
 			}
 			kit.Survives(t, s)
@@ -461,7 +462,7 @@ func TestWaitForHoursEnds(t *testing.T) {
 func TestClosedHostReports(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 60\n")}, func(t *testing.T, web *robotstest.Web) {
 		midnight := time.Now()
-		heard := kit.Hear(collyrobots.EventWaiting, collyrobots.EventStarted)
+		heard := kit.Hear(report.EventWaiting, report.EventStarted)
 		c := startAt(t, web, 12*time.Hour, nights, heard.On())
 		c.Visit("http://a.test/0")
 		synctest.Wait()
@@ -473,7 +474,7 @@ func TestClosedHostReports(t *testing.T) {
 		}
 		kit.Survives(t, d)
 		h := c.Robots.Stats().Hosts[0]
-		if opens := midnight.Add(22 * time.Hour); h.Source != collyrobots.SourceHours || !h.NextStart.Equal(opens) || !h.Opens.Equal(opens) || !h.Closes.IsZero() {
+		if opens := midnight.Add(22 * time.Hour); h.Source != report.SourceHours || !h.NextStart.Equal(opens) || !h.Opens.Equal(opens) || !h.Closes.IsZero() {
 			t.Errorf("%+v", h)
 		}
 		if got := h.TimeLeft(time.Now()); got != 10*time.Hour+time.Minute || !h.LastStart.Equal(time.Now().Add(got)) {
@@ -481,7 +482,7 @@ func TestClosedHostReports(t *testing.T) {
 		}
 		var events []string
 		for _, e := range heard.Wait() {
-			if e.Kind == collyrobots.EventWaiting {
+			if e.Kind == report.EventWaiting {
 				events = append(events, fmt.Sprintf("%s %d %s", e.Source, e.Count, e.Until.Sub(midnight)))
 			}
 		}
@@ -490,7 +491,7 @@ func TestClosedHostReports(t *testing.T) {
 		}
 		c.Wait()
 		h = c.Robots.Stats().Hosts[0]
-		if closes := midnight.Add(30 * time.Hour); !h.Closes.Equal(closes) || !h.Opens.IsZero() || !h.LastStart.IsZero() || h.Source != collyrobots.SourceCrawlDelay {
+		if closes := midnight.Add(30 * time.Hour); !h.Closes.Equal(closes) || !h.Opens.IsZero() || !h.LastStart.IsZero() || h.Source != report.SourceCrawlDelay {
 			t.Errorf("%+v", h)
 		}
 		d, err = c.Robots.Check(t.Context(), "http://a.test/x")

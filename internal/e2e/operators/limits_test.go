@@ -34,9 +34,9 @@ func TestLimitsWithSharedPace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 5\n", "*": test.answer}}, func(t *testing.T, web *robotstest.Web) {
-				pacer := kit.Shared(t) // checks the leases at the end
-				one := kit.Start(t, web, kit.Async, collyrobots.SharedPace(pacer), test.option)
-				two := kit.Start(t, web, kit.Async, collyrobots.SharedPace(pacer), test.option)
+				sharing := kit.Shared(t) // checks the leases at the end
+				one := kit.Start(t, web, kit.Async, collyrobots.SharedPace(sharing), test.option)
+				two := kit.Start(t, web, kit.Async, collyrobots.SharedPace(sharing), test.option)
 				for i := range 20 {
 					one.Visit(fmt.Sprint("http://a.test/", i))
 					two.Visit(fmt.Sprint("http://a.test/two/", i))

@@ -17,6 +17,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/store"
 )
@@ -41,7 +42,7 @@ func wantBudget(t *testing.T, c *kit.Crawl, web *robotstest.Web, sent, denied in
 	c.Note(func() {
 		for _, err := range c.Denied {
 			var why *collyrobots.DisallowedError
-			if errors.As(err, &why) && why.Decision.Reason == collyrobots.ReasonBudget {
+			if errors.As(err, &why) && why.Decision.Reason == report.ReasonBudget {
 				n++
 			}
 		}
@@ -64,9 +65,9 @@ func testMaxPages(t *testing.T, start kit.Starter) {
 			c.Wait()
 			wantBudget(t, c, web, n, 64-n)
 			s := kit.HostStats(t, c.Robots, "a.test")
-			ended := collyrobots.EndingBudget
+			ended := report.EndingBudget
 			if n == 64 {
-				ended = collyrobots.EndingDone
+				ended = report.EndingDone
 			}
 			if s.PagesSent != n || s.MaxPages != n || s.Denied != 64-n || s.Ended != ended {
 				t.Errorf("the host has %+v", s)
@@ -103,7 +104,7 @@ func testMaxPagesEndsWaits(t *testing.T, start kit.Starter) {
 		c.Visit("http://a.test/closed")
 		c.Wait()
 		wantBudget(t, c, web, 3, 97)
-		kit.WantDenied(t, c, "http://a.test/closed", collyrobots.ReasonRule, 3)
+		kit.WantDenied(t, c, "http://a.test/closed", report.ReasonRule, 3)
 		if took := time.Since(began); took != 3*time.Minute {
 			t.Errorf("the crawl took %v, want 3m", took)
 		}
@@ -351,7 +352,7 @@ func TestMaxPagesInDryRun(t *testing.T) {
 		}
 		c.Wait()
 		wantBudget(t, c, web, 64, 54)
-		if s := kit.HostStats(t, c.Robots, "a.test"); s.Denied != 54 || s.PagesSent != 10 || s.Ended != collyrobots.EndingDone {
+		if s := kit.HostStats(t, c.Robots, "a.test"); s.Denied != 54 || s.PagesSent != 10 || s.Ended != report.EndingDone {
 			t.Errorf("the host has %+v", s)
 		}
 	})
@@ -382,7 +383,7 @@ func TestMaxPagesAfterClose(t *testing.T) {
 		time.Sleep(90 * time.Second)
 		kit.Must(t, c.Robots.Close())
 		c.Wait()
-		if s := kit.HostStats(t, c.Robots, "a.test"); s.PagesSent != 1 || s.Ended != collyrobots.EndingClosed {
+		if s := kit.HostStats(t, c.Robots, "a.test"); s.PagesSent != 1 || s.Ended != report.EndingClosed {
 			t.Errorf("the host has %+v", s)
 		}
 	})

@@ -20,6 +20,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -57,7 +58,7 @@ func testStopRefused(t *testing.T, start kit.Starter) {
 		for range 5 {
 			visit(0)
 		}
-		kit.WantDenied(t, c, "http://a.test/3", collyrobots.ReasonRefused, 0)
+		kit.WantDenied(t, c, "http://a.test/3", report.ReasonRefused, 0)
 		err := c.Denied["http://a.test/4"]
 		want := fmt.Sprintf("denied: the host has refused 3 requests in a row; next try at %s (rfc9309)", began.Add(time.Hour+6*time.Second).Format("15:04"))
 		if !strings.HasSuffix(err.Error(), want) {
@@ -80,7 +81,7 @@ func testStopRefused(t *testing.T, start kit.Starter) {
 			t.Errorf("the host has %+v", s)
 		}
 		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 2s /0, 4s /1, 6s /2, 1h0m7s /6, 3h0m10s /9, 7h0m12s /11, 7h0m14s /12")
-		if n := c.Robots.Stats().Decisions[collyrobots.ReasonRefused]; n != 6 {
+		if n := c.Robots.Stats().Decisions[report.ReasonRefused]; n != 6 {
 			t.Errorf("%d decisions are refused, want 6", n)
 		}
 	})
@@ -208,7 +209,7 @@ func testRefusalsWithoutOption(t *testing.T, start kit.Starter) {
 	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": http.StatusForbidden}}, func(t *testing.T, web *robotstest.Web) {
 		var events []collyrobots.Event
 		c := start(t, web, nil, collyrobots.OnEvent(func(e collyrobots.Event) {
-			if e.Kind == collyrobots.EventRefused {
+			if e.Kind == report.EventRefused {
 				events = append(events, e)
 			}
 		}))
@@ -234,7 +235,7 @@ func TestStopRefusedIsReported(t *testing.T) {
 		began := time.Now()
 		var events []string
 		c := kit.Start(t, web, nil, collyrobots.StopRefused(2), collyrobots.OnEvent(func(e collyrobots.Event) {
-			if e.Kind == collyrobots.EventRefused {
+			if e.Kind == report.EventRefused {
 				events = append(events, fmt.Sprint(e.Time.Sub(began), " ", e.Status, " ", e.Count, " ", e.Until.Sub(began)))
 			}
 		}))
@@ -321,7 +322,7 @@ func TestStopRefusedWithFrontier(t *testing.T) {
 		if states := store.States(); len(states[kit.IsDone]) != 2 || len(states[kit.Postponed]) != 4 {
 			t.Errorf("the pages are %v", states)
 		}
-		if s := kit.HostStats(t, c.Robots, "a.test"); s.Ended != collyrobots.EndingRefused {
+		if s := kit.HostStats(t, c.Robots, "a.test"); s.Ended != report.EndingRefused {
 			t.Errorf("the host ended: %q", s.Ended)
 		}
 		kit.Must(t, c.Robots.Close())
@@ -341,7 +342,7 @@ func TestStopRefusedSurvives(t *testing.T) {
 		time.Sleep(11 * time.Minute)
 		forgetIdleHosts(t, c.Robots, "a.test")
 		d, err := c.Robots.Check(t.Context(), "http://a.test/2")
-		if err != nil || d.Reason != collyrobots.ReasonRefused || d.Refusals != 1 {
+		if err != nil || d.Reason != report.ReasonRefused || d.Refusals != 1 {
 			t.Errorf("%v, %v", d, err)
 		}
 		if s := kit.HostStats(t, c.Robots, "a.test"); s.PagesSent != 1 || s.RefusalsInRow != 1 {
@@ -360,7 +361,7 @@ func forgetIdleHosts(t *testing.T, p *collyrobots.Plugin, host string) {
 		_, err := p.Check(t.Context(), fmt.Sprintf("http://%d.other.test/", i))
 		kit.Must(t, err)
 	}
-	p.StatsFunc(func(s collyrobots.HostStats) {
+	p.StatsFunc(func(s report.HostStats) {
 		if s.Host == host {
 			t.Fatalf("%s is still in the registry", host)
 		}
@@ -374,7 +375,7 @@ func TestCheckTakesNoProbe(t *testing.T) {
 		c := kit.Start(t, web, nil, collyrobots.StopRefused(1))
 		c.Visit("http://a.test/")
 		d, err := c.Robots.Check(t.Context(), "http://a.test/x")
-		if err != nil || d.Allowed || d.Reason != collyrobots.ReasonRefused || time.Until(d.NextTry) != time.Hour {
+		if err != nil || d.Allowed || d.Reason != report.ReasonRefused || time.Until(d.NextTry) != time.Hour {
 			t.Errorf("%v, %v", d, err)
 		}
 		time.Sleep(time.Hour)
@@ -406,7 +407,7 @@ func TestStopRefusedByTurns(t *testing.T) {
 		kit.Must(t, send(403, nil))
 		kit.Must(t, send(200, http.Header{"Cf-Mitigated": {"challenge"}}))
 		var denied *collyrobots.DisallowedError
-		if err := send(200, nil); !errors.As(err, &denied) || denied.Decision.Reason != collyrobots.ReasonRefused {
+		if err := send(200, nil); !errors.As(err, &denied) || denied.Decision.Reason != report.ReasonRefused {
 			t.Errorf("the error is %v", err)
 		}
 		time.Sleep(time.Hour)
@@ -490,11 +491,11 @@ func TestStopRefusedInDryRun(t *testing.T) {
 		if len(web.Log("a.test")) != 8 || len(c.Denied) != 5 {
 			t.Errorf("%d requests, denied: %v", len(web.Log("a.test")), c.Denied)
 		}
-		kit.WantDenied(t, c, "http://a.test/6", collyrobots.ReasonRefused, 0)
+		kit.WantDenied(t, c, "http://a.test/6", report.ReasonRefused, 0)
 		time.Sleep(time.Hour)
 		c.Visit("http://a.test/7")
 		c.Visit("http://a.test/8")
-		if s := kit.HostStats(t, c.Robots, "a.test"); len(c.Denied) != 5 || !s.Stopped.IsZero() || s.Ended != collyrobots.EndingDone {
+		if s := kit.HostStats(t, c.Robots, "a.test"); len(c.Denied) != 5 || !s.Stopped.IsZero() || s.Ended != report.EndingDone {
 			t.Errorf("denied: %v, %+v", c.Denied, s)
 		}
 	})

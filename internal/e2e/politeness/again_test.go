@@ -13,6 +13,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -62,7 +63,7 @@ func testRetriesAreCheckedAgain(t *testing.T, start kit.Starter) {
 				},
 				"/0": robotstest.Page(),
 			}}, func(t *testing.T, web *robotstest.Web) {
-				told := kit.Hear(collyrobots.EventStarted)
+				told := kit.Hear(report.EventStarted)
 				c := start(t, web, nil, told.On(), collyrobots.RetryThrottled(1))
 				kit.Must(t, c.Visit("http://a.test/0"))
 				err := c.Visit("http://a.test/page")
@@ -143,7 +144,7 @@ func testRetryObeysFileThatAnotherPageHasRead(t *testing.T, start kit.Starter) {
 		if log := kit.URIsOf(web.Log("a.test")); log != "/robots.txt /page /robots.txt /other" {
 			t.Errorf("requests to a.test: %s", web.Log("a.test"))
 		}
-		kit.WantDenied(t, c, "http://a.test/page", collyrobots.ReasonRule, 2)
+		kit.WantDenied(t, c, "http://a.test/page", report.ReasonRule, 2)
 	})
 }
 

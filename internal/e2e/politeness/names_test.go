@@ -13,6 +13,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -101,7 +102,7 @@ func TestCheckBeforeAttach(t *testing.T) {
 		kit.Must(t, robots.Attach(other))
 		other.Visit("http://a.test/x")
 		kit.Must(t, other.Visit("http://a.test/y"))
-		kit.WantDenied(t, c, "http://a.test/x", collyrobots.ReasonRule, 2)
+		kit.WantDenied(t, c, "http://a.test/x", report.ReasonRule, 2)
 		if d, err := robots.Check(t.Context(), "http://a.test/x"); err != nil || d.Allowed {
 			t.Errorf("Check returned %v, %v, but the page was denied", d, err)
 		}

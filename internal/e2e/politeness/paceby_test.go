@@ -73,7 +73,7 @@ func wantGap(t *testing.T, log robotstest.Log, delay time.Duration) {
 	}
 }
 
-// TestFrontierOfShops records the pages of many shops on one server. They wait in the URLStore, and
+// TestFrontierOfShops records the pages of many shops on one server. They wait in the urlstore.Store, and
 // each shop gets its turn. Another host is not kept waiting.
 func TestFrontierOfShops(t *testing.T) {
 	const n = 300

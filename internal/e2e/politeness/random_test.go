@@ -18,6 +18,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -181,7 +182,7 @@ func countingSettings(t *testing.T, seed int) (options []colly.CollectorOption, 
 }
 
 func countingCrawl(t *testing.T, web *robotstest.Web, seed int) {
-	started, answered := kit.Hear(collyrobots.EventStarted), kit.Hear(collyrobots.EventAnswered)
+	started, answered := kit.Hear(report.EventStarted), kit.Hear(report.EventAnswered)
 	options, opts := countingSettings(t, seed)
 	c := kit.Start(t, web, options, append(opts, started.On())...)
 	defer c.Robots.Listen(answered.Hear)()

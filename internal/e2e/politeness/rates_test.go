@@ -15,6 +15,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -158,7 +159,7 @@ func TestRateSource(t *testing.T) {
 		web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(5, robots)})
 		var events []string
 		seen := func(e collyrobots.Event) {
-			if e.Kind == collyrobots.EventStarted || e.Kind == collyrobots.EventWaiting {
+			if e.Kind == report.EventStarted || e.Kind == report.EventWaiting {
 				events = append(events, fmt.Sprint(e.Kind, " ", e.Delay, " ", e.Source, " ", e.Line))
 			}
 		}

@@ -21,11 +21,12 @@ import (
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/store"
+	"github.com/collyrobots/collyrobots/store/pacer"
 )
 
 // processes starts n crawls that share a pacer and a store. As in separate processes, each has its
 // own transport.
-func processes(t *testing.T, start kit.Starter, web *robotstest.Web, n int, p collyrobots.Pacer, opts ...collyrobots.Option) []*kit.Crawl {
+func processes(t *testing.T, start kit.Starter, web *robotstest.Web, n int, p pacer.Pacer, opts ...collyrobots.Option) []*kit.Crawl {
 	t.Helper()
 	s := store.Memory()
 	t.Cleanup(func() { s.Close() })
@@ -517,7 +518,7 @@ type counter struct {
 	granted int
 }
 
-func (p *counter) Acquire(ctx context.Context, host string, delay time.Duration) (collyrobots.Lease, error) {
+func (p *counter) Acquire(ctx context.Context, host string, delay time.Duration) (pacer.Lease, error) {
 	l, err := p.MemoryPacer.Acquire(ctx, host, delay)
 	p.Set(func() { p.granted++ })
 	return l, err
@@ -595,8 +596,8 @@ func TestSharedDelayExceedsLifetimeOfRobots(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			site := robotstest.Site{"/robots.txt": kit.RobotsFor(time.Hour, "User-agent: *\nCrawl-delay: 7200\n"), "*": robotstest.Page()}
 			kit.InBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
-				pacer := kit.Shared(t)
-				options := []collyrobots.Option{collyrobots.SharedPace(pacer)}
+				sharing := kit.Shared(t)
+				options := []collyrobots.Option{collyrobots.SharedPace(sharing)}
 				if s := kept(); s != nil {
 					defer s.Close()
 					options = append(options, collyrobots.Store(s))

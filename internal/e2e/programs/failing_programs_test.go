@@ -21,6 +21,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -158,7 +159,7 @@ func late(n int, fail http.HandlerFunc) func() robotstest.Sites {
 func retryAll(c *colly.Collector, n int, pause time.Duration) {
 	c.OnError(func(r *colly.Response, err error) {
 		denied := (*collyrobots.DisallowedError)(nil)
-		if errors.As(err, &denied) && denied.Decision.Reason == collyrobots.ReasonRule {
+		if errors.As(err, &denied) && denied.Decision.Reason == report.ReasonRule {
 			return
 		}
 		tries, _ := r.Ctx.GetAny("tries").(int)

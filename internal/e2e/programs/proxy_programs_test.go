@@ -17,6 +17,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -89,7 +90,7 @@ func retryNext(p *programRun, c *colly.Collector, before func()) {
 	c.OnError(func(r *colly.Response, err error) {
 		tries, _ := r.Ctx.GetAny("tries").(int)
 		denied := (*collyrobots.DisallowedError)(nil)
-		if errors.As(err, &denied) && denied.Decision.Reason == collyrobots.ReasonRule || tries == 10 {
+		if errors.As(err, &denied) && denied.Decision.Reason == report.ReasonRule || tries == 10 {
 			return
 		}
 		r.Ctx.Put("tries", tries+1)

@@ -62,7 +62,7 @@ func TestCleanParamOfSitemap(t *testing.T) {
 	}
 }
 
-// TestCleanParamOfFrontier checks that a URLStore recognizes a page with other parameters that do
+// TestCleanParamOfFrontier checks that a urlstore.Store recognizes a page with other parameters that do
 // not change it.
 func TestCleanParamOfFrontier(t *testing.T) {
 	for d, want := range map[dialect.Dialect]string{

@@ -14,6 +14,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/store"
 	"github.com/collyrobots/collyrobots/usage"
@@ -42,8 +43,8 @@ func TestEnforceUsage(t *testing.T) {
 			c.Visit("http://a.test" + path)
 		}
 		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 10s "+kit.TDMURI+", 20s /open/1, 30s /open/2")
-		kit.WantDenied(t, c, "http://a.test/", collyrobots.ReasonUsage, 0)
-		kit.WantDenied(t, c, "http://a.test/closed", collyrobots.ReasonRule, 5)
+		kit.WantDenied(t, c, "http://a.test/", report.ReasonUsage, 0)
+		kit.WantDenied(t, c, "http://a.test/closed", report.ReasonRule, 5)
 		denied := (*collyrobots.DisallowedError)(nil)
 		if err := c.Denied["http://a.test/x"]; !errors.As(err, &denied) || !errors.Is(err, colly.ErrRobotsTxtBlocked) {
 			t.Fatalf("got %v", err)
@@ -53,7 +54,7 @@ func TestEnforceUsage(t *testing.T) {
 			t.Errorf("got %q, want %q", denied, want)
 		}
 		s := c.Robots.Stats()
-		if s.Decisions[collyrobots.ReasonUsage] != 2 || s.Totals.Denied != 3 || s.Usage.TrainAI != (collyrobots.UsageCounts{Allowed: 2}) {
+		if s.Decisions[report.ReasonUsage] != 2 || s.Totals.Denied != 3 || s.Usage.TrainAI != (report.UsageCounts{Allowed: 2}) {
 			t.Errorf("got %+v", s)
 		}
 	})
@@ -93,7 +94,7 @@ func TestSignalsOfPaths(t *testing.T) {
 	for _, path := range []string{"/about", "/blog/1", "/blog/1/open"} {
 		c.Visit("http://a.test" + path)
 	}
-	kit.WantDenied(t, c, "http://a.test/blog/1", collyrobots.ReasonUsage, 0)
+	kit.WantDenied(t, c, "http://a.test/blog/1", report.ReasonUsage, 0)
 	for path, line := range map[string]int{"/about": 2, "/blog/1/open": 4} {
 		s := got[path].Preferences.TrainAI
 		if s.Preference != usage.Allowed || s.Line != line {
@@ -152,7 +153,7 @@ func TestPurposeAlone(t *testing.T) {
 	for _, path := range []string{"/x", "/y", "/z"} {
 		kit.Must(t, c.Visit("http://a.test"+path))
 	}
-	if got, want := c.Robots.Stats().Usage.TrainAI, (collyrobots.UsageCounts{Disallowed: 2, Unknown: 1}); got != want {
+	if got, want := c.Robots.Stats().Usage.TrainAI, (report.UsageCounts{Disallowed: 2, Unknown: 1}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
@@ -217,7 +218,7 @@ func TestUsageSources(t *testing.T) {
 	c.OnError(func(r *colly.Response, err error) { note(r) })
 	var events []string
 	stop := c.Robots.Listen(func(e collyrobots.Event) {
-		if e.Kind == collyrobots.EventLicense {
+		if e.Kind == report.EventLicense {
 			events = append(events, fmt.Sprint(e.URL, " ", e.Status))
 		}
 	})
@@ -305,7 +306,7 @@ func TestUsageDryRun(t *testing.T) {
 	c.Impolite = true
 	kit.Must(t, c.Visit("http://a.test/x"))
 	kit.WantURIs(t, web, "a.test", "/robots.txt "+kit.TDMURI+" /x")
-	kit.WantDenied(t, c, "http://a.test/x", collyrobots.ReasonUsage, 0)
+	kit.WantDenied(t, c, "http://a.test/x", report.ReasonUsage, 0)
 }
 
 // TestUsageForHosts checks that purposes may differ between hosts, and that a host may be exempt.
@@ -358,7 +359,7 @@ func TestUsageShadow(t *testing.T) {
 	c := kit.Start(t, web, nil, kit.Training(collyrobots.Shadow(dialect.Google(), dialect.Seznam()))...)
 	kit.Must(t, c.Visit("http://a.test/"))
 	s := c.Robots.Stats().Shadows
-	if s[0].Stricter+s[0].Laxer != 0 || s[1].Stricter != 1 || s[1].Differences[0].Shadow.Reason != collyrobots.ReasonUsage {
+	if s[0].Stricter+s[0].Laxer != 0 || s[1].Stricter != 1 || s[1].Differences[0].Shadow.Reason != report.ReasonUsage {
 		t.Errorf("got %+v", s)
 	}
 }
@@ -403,13 +404,13 @@ func TestUsageOfClients(t *testing.T) {
 		turn.Answered(200, http.Header{"Content-Usage": {"train-ai=n"}})
 		turn.End()
 		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 10s "+kit.TDMURI+", 20s /open/1")
-		if got, want := p.Stats().Usage.TrainAI, (collyrobots.UsageCounts{Allowed: 1, Disallowed: 1}); got != want {
+		if got, want := p.Stats().Usage.TrainAI, (report.UsageCounts{Allowed: 1, Disallowed: 1}); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 	})
 }
 
-// TestUsageFrontier checks that pages that are denied do not stay in a URLStore.
+// TestUsageFrontier checks that pages that are denied do not stay in a urlstore.Store.
 func TestUsageFrontier(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoTrain, "/open/1": "x", "/open/2": "x", "/x": "x"}}, func(t *testing.T, web *robotstest.Web) {
 		pages := kit.NewMemoryStore()
@@ -435,7 +436,7 @@ func TestUsageStore(t *testing.T) {
 		c := kit.Start(t, web, nil, kit.Training(collyrobots.Store(records))...)
 		c.Impolite = true // the second run does not fetch robots.txt
 		c.Visit("http://a.test/")
-		kit.WantDenied(t, c, "http://a.test/", collyrobots.ReasonUsage, 0)
+		kit.WantDenied(t, c, "http://a.test/", report.ReasonUsage, 0)
 		kit.Must(t, c.Robots.Close())
 	}
 }

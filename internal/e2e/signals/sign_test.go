@@ -19,6 +19,7 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/internal/sigverify"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/store"
 	"github.com/collyrobots/collyrobots/usage"
@@ -156,7 +157,7 @@ func testEveryRequestIsSigned(t *testing.T, start kit.Starter) {
 					}
 				}
 				wantSigned(t, web, profile)
-				if got, want := *c.Robots.Stats().Signatures, (collyrobots.SignatureStats{Signed: len(web.Log(""))}); got != want {
+				if got, want := *c.Robots.Stats().Signatures, (report.SignatureStats{Signed: len(web.Log(""))}); got != want {
 					t.Errorf("got %+v, want %+v", got, want)
 				}
 				all := kit.URIsOf(web.Log(""))
@@ -357,7 +358,7 @@ func TestSignaturesInEvents(t *testing.T) {
 	}, func(t *testing.T, web *robotstest.Web) {
 		signed := ""
 		c := kit.Start(t, web, nil, collyrobots.SignWhenAsked(newSigner(t, webbotauth.Draft)), collyrobots.OnEvent(func(e collyrobots.Event) {
-			if e.Kind == collyrobots.EventAnswered {
+			if e.Kind == report.EventAnswered {
 				signed += fmt.Sprint(" ", e.URL, " ", e.Signed)
 			}
 		}))
@@ -621,7 +622,7 @@ func TestRequestThatCannotBeSigned(t *testing.T) {
 		if n := strings.Count(c.Logged.String(), "a request cannot be signed"); n != 1 {
 			t.Errorf("logged %d times: %s", n, c.Logged)
 		}
-		if got, want := *c.Robots.Stats().Signatures, (collyrobots.SignatureStats{Signed: 1, Failed: 2}); got != want {
+		if got, want := *c.Robots.Stats().Signatures, (report.SignatureStats{Signed: 1, Failed: 2}); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 	})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstags"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
@@ -131,7 +132,7 @@ func TestRobotsTagsAreNotEnforced(t *testing.T) {
 	}}, func(t *testing.T, web *robotstest.Web) {
 		var events []collyrobots.Event
 		c := kit.Start(t, web, nil, collyrobots.OnEvent(func(e collyrobots.Event) {
-			if e.Kind == collyrobots.EventTags {
+			if e.Kind == report.EventTags {
 				events = append(events, e)
 			}
 		}))
@@ -146,7 +147,7 @@ func TestRobotsTagsAreNotEnforced(t *testing.T) {
 		if !tags["/0"].NoIndex() || !tags["/0"].NoFollow() || tags["/0"][0].Source != robotstags.SourceMeta {
 			t.Errorf("tags of /0: %+v", tags["/0"])
 		}
-		if got, want := c.Robots.Stats().RobotsTags, (collyrobots.RobotsTagStats{Pages: 1, NoIndex: 1, NoFollow: 1}); got != want {
+		if got, want := c.Robots.Stats().RobotsTags, (report.RobotsTagStats{Pages: 1, NoIndex: 1, NoFollow: 1}); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 		kit.Must(t, c.Robots.Close())
@@ -164,7 +165,7 @@ func TestNofollowIsReported(t *testing.T) {
 	}, "b.test": {"*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
 		var events []collyrobots.Event
 		c := kit.Start(t, web, nil, collyrobots.EnforceRobotsTags(), collyrobots.OnEvent(func(e collyrobots.Event) {
-			if e.Kind == collyrobots.EventDenied || e.Kind == collyrobots.EventTags {
+			if e.Kind == report.EventDenied || e.Kind == report.EventTags {
 				events = append(events, e)
 			}
 		}))
@@ -181,7 +182,7 @@ func TestNofollowIsReported(t *testing.T) {
 					continue
 				}
 				d := denied.Decision
-				if d.Allowed || d.Reason != collyrobots.ReasonNofollow || d.LinkedFrom != "http://a.test/0" || d.URL != u {
+				if d.Allowed || d.Reason != report.ReasonNofollow || d.LinkedFrom != "http://a.test/0" || d.URL != u {
 					t.Errorf("%s of %s: %+v", name, u, d)
 				}
 				if want := u + " denied: nofollow for this link on http://a.test/0 (rfc9309)"; d.String() != want {
@@ -190,11 +191,11 @@ func TestNofollowIsReported(t *testing.T) {
 			}
 		}
 		stats := c.Robots.Stats()
-		if stats.Decisions[collyrobots.ReasonNofollow] != 2 || stats.Totals.Denied != 2 || stats.RobotsTags != (collyrobots.RobotsTagStats{Pages: 1, NoIndex: 1}) {
+		if stats.Decisions[report.ReasonNofollow] != 2 || stats.Totals.Denied != 2 || stats.RobotsTags != (report.RobotsTagStats{Pages: 1, NoIndex: 1}) {
 			t.Errorf("stats %+v", stats)
 		}
 		kit.Must(t, c.Robots.Close())
-		if len(events) != 3 || events[0].Kind != collyrobots.EventTags || events[1].Decision.Reason != collyrobots.ReasonNofollow {
+		if len(events) != 3 || events[0].Kind != report.EventTags || events[1].Decision.Reason != report.ReasonNofollow {
 			t.Errorf("events %+v", events)
 		}
 	})
@@ -210,7 +211,7 @@ func TestNofollowAfterRobotsTxt(t *testing.T) {
 		followAll(c)
 		kit.Must(t, c.Visit("http://a.test/0"))
 		denied := (*collyrobots.DisallowedError)(nil)
-		if !errors.As(c.Denied["http://a.test/1"], &denied) || denied.Decision.Reason != collyrobots.ReasonRule {
+		if !errors.As(c.Denied["http://a.test/1"], &denied) || denied.Decision.Reason != report.ReasonRule {
 			t.Errorf("got %v", c.Denied)
 		}
 	})
@@ -430,7 +431,7 @@ func TestEnforceRobotsTagsInADryRun(t *testing.T) {
 		})
 		kit.Must(t, c.Visit("http://a.test/0"))
 		kit.WantURIs(t, web, "a.test", "/robots.txt /0 /1 /2")
-		if len(c.Denied) != 1 || c.Robots.Stats().Decisions[collyrobots.ReasonNofollow] != 1 {
+		if len(c.Denied) != 1 || c.Robots.Stats().Decisions[report.ReasonNofollow] != 1 {
 			t.Errorf("denied %v, %v", c.Denied, c.Robots.Stats().Decisions)
 		}
 	})
@@ -585,7 +586,7 @@ func TestMayFollow(t *testing.T) {
 				t.Errorf("MayFollow(%q) = %v, want %q", href, results[href], want)
 			}
 		}
-		if n := c.Robots.Stats().Decisions[collyrobots.ReasonNofollow]; n != 2 {
+		if n := c.Robots.Stats().Decisions[report.ReasonNofollow]; n != 2 {
 			t.Errorf("%d denials", n)
 		}
 		u := &url.URL{Scheme: "http", Host: "a.test"}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/usage"
 )
@@ -173,8 +174,8 @@ func TestTDMKeepsGoodCopy(t *testing.T) {
 		web.Set("a.test", kit.TDMURI, 404)
 		time.Sleep(2 * time.Hour)
 		c.Visit("http://a.test/3")
-		kit.WantDenied(t, c, "http://a.test/1", collyrobots.ReasonUsage, 0)
-		kit.WantDenied(t, c, "http://a.test/2", collyrobots.ReasonUsage, 0)
+		kit.WantDenied(t, c, "http://a.test/1", report.ReasonUsage, 0)
+		kit.WantDenied(t, c, "http://a.test/2", report.ReasonUsage, 0)
 		if len(c.Denied) != 2 || kit.CountURI(web, "/3") != 1 {
 			t.Errorf("denied: %v", c.Denied)
 		}
@@ -293,7 +294,7 @@ func TestTDMCheck(t *testing.T) {
 			d, err := p.Check(t.Context(), "http://a.test/1")
 			kit.Must(t, err)
 			s := d.Usage.TrainAI
-			if d.Allowed || d.Reason != collyrobots.ReasonUsage || s.Preference != usage.Disallowed || s.Name != "tdmrep.json" {
+			if d.Allowed || d.Reason != report.ReasonUsage || s.Preference != usage.Disallowed || s.Name != "tdmrep.json" {
 				t.Errorf("got %+v", d)
 			}
 		}
@@ -323,7 +324,7 @@ func TestTDMEvents(t *testing.T) {
 	}}})
 	var kinds []string
 	c := kit.Start(t, web, nil, kit.Training(collyrobots.OnEvent(func(e collyrobots.Event) {
-		if e.Kind == collyrobots.EventStarted {
+		if e.Kind == report.EventStarted {
 			kinds = append(kinds, string(e.RequestKind))
 		}
 	}))...)
@@ -394,9 +395,9 @@ func TestTDMStopped(t *testing.T) {
 // TestTDMSharedPace checks that the request for the file keeps the pace that processes share.
 func TestTDMSharedPace(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.TenSeconds, kit.TDMURI: kit.FreeAll, "/1": "x"}}, func(t *testing.T, web *robotstest.Web) {
-		pacer := kit.Shared(t)
+		sharing := kit.Shared(t)
 		for range 2 {
-			c := kit.Start(t, web, nil, kit.Training(collyrobots.SharedPace(pacer))...)
+			c := kit.Start(t, web, nil, kit.Training(collyrobots.SharedPace(sharing))...)
 			kit.Must(t, c.Visit("http://a.test/1"))
 		}
 		if gap := web.Log("a.test").MinGap(); gap < 10*time.Second {

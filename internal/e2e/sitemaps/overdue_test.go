@@ -14,6 +14,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/store/pacer"
 )
 
 // unknownCharset answers with a page whose character set DetectCharset does not find. Colly then
@@ -163,12 +164,12 @@ func TestExchangeEndsAfterItsHook(t *testing.T) {
 
 // A slowRelease is a Pacer that releases one host slowly.
 type slowRelease struct {
-	collyrobots.Pacer
+	pacer.Pacer
 	host  string
 	takes time.Duration
 }
 
-func (s slowRelease) Acquire(ctx context.Context, host string, delay time.Duration) (collyrobots.Lease, error) {
+func (s slowRelease) Acquire(ctx context.Context, host string, delay time.Duration) (pacer.Lease, error) {
 	lease, err := s.Pacer.Acquire(ctx, host, delay)
 	if err != nil || host != s.host {
 		return lease, err
@@ -177,7 +178,7 @@ func (s slowRelease) Acquire(ctx context.Context, host string, delay time.Durati
 }
 
 type slowLease struct {
-	collyrobots.Lease
+	pacer.Lease
 	takes time.Duration
 }
 

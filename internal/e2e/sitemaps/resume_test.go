@@ -18,6 +18,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/sitemap"
 	"github.com/collyrobots/collyrobots/store"
@@ -46,7 +47,7 @@ func TestResumeSkipsUnchangedFiles(t *testing.T) {
 	})
 	web := robotstest.New(t, robotstest.Sites{"a.test": s})
 	records := store.Memory()
-	for run, want := range []collyrobots.FeedStats{
+	for run, want := range []report.FeedStats{
 		{Files: 3, Entries: 4, Fed: 3, Duplicate: 1},
 		{Files: 1, FilesUnchanged: 2},
 		{Files: 2, FilesUnchanged: 1, Entries: 4, Fed: 4},

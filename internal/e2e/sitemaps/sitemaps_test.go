@@ -14,6 +14,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/sitemap"
 )
@@ -44,7 +45,7 @@ func TestFollowSitemaps(t *testing.T) {
 			if got := kit.URIsOf(web.Log("else.test")); got != "" {
 				t.Errorf("requests to else.test, which is out of scope: %s", got)
 			}
-			want := collyrobots.FeedStats{Files: 4, FilesFailed: 1, Entries: 8, Fed: 5, OutOfScope: 1, Duplicate: 1, Denied: 1, Errors: 1}
+			want := report.FeedStats{Files: 4, FilesFailed: 1, Entries: 8, Fed: 5, OutOfScope: 1, Duplicate: 1, Denied: 1, Errors: 1}
 			if got := c.Robots.Stats().Sitemaps; got != want {
 				t.Errorf("got  %+v\nwant %+v", got, want)
 			}

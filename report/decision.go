@@ -1,16 +1,13 @@
-package collyrobots
+package report
 
 import (
 	"errors"
 	"fmt"
 	"net/url"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
-	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/usage"
 )
@@ -108,43 +105,11 @@ const (
 	ReasonBudget      Reason = "budget"      // MaxPages allows no further page of the host
 )
 
-// A decisions counts the decisions by their reasons.
-type decisions struct {
-	known  map[Reason]*atomic.Int64 // by each Reason that newDecisions names; not changed after it
-	others sync.Map                 // *atomic.Int64 by each other Reason
-}
-
-func newDecisions() *decisions {
-	d := &decisions{known: make(map[Reason]*atomic.Int64)}
-	for _, r := range []Reason{ReasonRule, ReasonNoRule, ReasonNoRobots, ReasonUnreachable, ReasonSiteDown, ReasonDelay, ReasonUsage, ReasonIgnored, ReasonNofollow, ReasonRefused, ReasonBudget} {
-		d.known[r] = new(atomic.Int64)
-	}
-	return d
-}
-
-// add counts a decision.
-func (d *decisions) add(r Reason) {
-	count := d.known[r]
-	if count == nil {
-		other, _ := d.others.LoadOrStore(r, new(atomic.Int64))
-		count = other.(*atomic.Int64)
-	}
-	count.Add(1)
-}
-
-// counts returns the counts that are not zero.
-func (d *decisions) counts() map[Reason]int {
-	counts := make(map[Reason]int)
-	for r, count := range d.known {
-		if n := count.Load(); n > 0 {
-			counts[r] = int(n)
-		}
-	}
-	for r, count := range d.others.Range {
-		counts[r.(Reason)] = int(count.(*atomic.Int64).Load())
-	}
-	return counts
-}
+// The names of options that change the text of a Decision.
+const (
+	optionRobotsTxt       = "RobotsTxt"
+	optionWhenUnreachable = "WhenUnreachable"
+)
 
 // reasons has the texts of the reasons that because describes without another field of the
 // Decision.
@@ -155,16 +120,6 @@ var reasons = map[Reason]string{
 	ReasonIgnored:     "robots.txt is ignored",
 }
 
-// isLimit reports whether a URL is denied by StopRefused or MaxPages.
-func (d *Decision) isLimit() bool { return d.Reason == ReasonRefused || d.Reason == ReasonBudget }
-
-// unread reports whether a URL is denied because its robots.txt cannot be read now. A denial by
-// WhenForbidden is not such a denial: like that of a rule, it holds as long as the response may be
-// cached.
-func (d *Decision) unread() bool {
-	return d.Option != policy.OptionWhenForbidden && (d.Reason == ReasonUnreachable || d.Reason == ReasonSiteDown)
-}
-
 // String returns the decision and its reason in one line.
 func (d Decision) String() string {
 	verdict := "denied"
@@ -172,7 +127,7 @@ func (d Decision) String() string {
 		verdict = "allowed"
 	}
 	by := ""
-	if d.Option != "" && d.Option != policy.OptionRobotsTxt {
+	if d.Option != "" && d.Option != optionRobotsTxt {
 		by = ", by option " + d.Option
 	}
 	return fmt.Sprintf("%s %s: %s%s (%v)", d.URL, verdict, d.because(), by, d.Dialect)
@@ -180,8 +135,8 @@ func (d Decision) String() string {
 
 // file returns the name of the robots.txt that applies.
 func (d Decision) file() string {
-	if d.Option == policy.OptionRobotsTxt {
-		return "option " + policy.OptionRobotsTxt
+	if d.Option == optionRobotsTxt {
+		return "option " + optionRobotsTxt
 	}
 	return d.RobotsURL
 }
@@ -208,7 +163,7 @@ func (d Decision) because() string {
 		return "no rule of " + d.file() + " matches"
 	}
 	text := reasons[d.Reason]
-	if d.Option == policy.OptionWhenUnreachable {
+	if d.Option == optionWhenUnreachable {
 		text = reasons[ReasonUnreachable] // under AllowAll, the Reason is ReasonNoRobots
 	}
 	var b strings.Builder

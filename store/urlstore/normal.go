@@ -1,7 +1,6 @@
-package frontier
+package urlstore
 
 import (
-	"fmt"
 	"net/url"
 	"strings"
 
@@ -10,15 +9,16 @@ import (
 	"github.com/collyrobots/collyrobots/internal/weburl"
 )
 
-// normalize returns the normal form of a URL and its host. Two URLs with the same normal form cause
-// the same request, except for different spellings of it that RFC 3986, section 6.2.2, calls
-// equivalent: the scheme and the host are in lower case, an international name is in punycode, the
-// default port and the fragment are omitted, an empty path is "/", unreserved characters are not
-// escaped, and the hex digits of escapes are in upper case.
-func normalize(raw string) (key, host string, err error) {
+// Normalize returns the normal form of a URL, which is the Key of its Page, and its host as in
+// report.HostStats. Two URLs with the same normal form cause the same request, except for different
+// spellings of it that RFC 3986, section 6.2.2, calls equivalent: the scheme and the host are in
+// lower case, an international name is in punycode, the default port and the fragment are omitted,
+// an empty path is "/", unreserved characters are not escaped, and the hex digits of escapes are in
+// upper case. The error is a *url.Error without a password.
+func Normalize(raw string) (key, host string, err error) {
 	u, err := weburl.Parse(raw)
 	if err != nil {
-		return "", "", fmt.Errorf("frontier: %w", redact.ParseError(err))
+		return "", "", redact.ParseError(err)
 	}
 	authority, err := dialect.AuthorityOf(u)
 	if err != nil { // another scheme, or a host that no request can be sent to
@@ -29,7 +29,7 @@ func normalize(raw string) (key, host string, err error) {
 	key = authority.Scheme + "://" + userOf(u) + strings.TrimPrefix(authority.String(), authority.Scheme+"://") +
 		weburl.DecodeUnreserved(dialect.Target(u))
 	if strings.IndexByte(u.Host, ';') >= 0 { // the semicolon and what follows is now in the path
-		return normalize(key)
+		return Normalize(key)
 	}
 	return key, authority.Host, nil
 }

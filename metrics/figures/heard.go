@@ -3,7 +3,7 @@ package figures
 import (
 	"strconv"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // These figures are counted by Hear.
@@ -55,27 +55,27 @@ var (
 
 // Hear calls put for each counter that an event increases, and for each histogram that observes a
 // value.
-func Hear(e collyrobots.Event, put func(f *Figure, value float64, labels Labels)) {
+func Hear(e report.Event, put func(f *Figure, value float64, labels Labels)) {
 	switch e.Kind {
-	case collyrobots.EventStarted:
+	case report.EventStarted:
 		put(Requests, 1, Labels{string(e.RequestKind)})
 		if e.Delay > 0 && e.Gap > 0 {
 			put(Gaps, e.Gap.Seconds(), Labels{})
 			put(Delays, e.Delay.Seconds(), Labels{string(e.Source)})
 		}
-	case collyrobots.EventAnswered:
+	case report.EventAnswered:
 		put(Responses, 1, Labels{string(e.RequestKind), classOf(e.Status)})
 		put(Durations, e.Took.Seconds(), Labels{string(e.RequestKind)})
 		put(Bytes, float64(e.Bytes), Labels{string(e.RequestKind)})
-	case collyrobots.EventDenied:
+	case report.EventDenied:
 		why := Other
 		if e.Decision != nil {
 			why = string(e.Decision.Reason)
 		}
 		put(Denials, 1, Labels{why})
-	case collyrobots.EventSlowed:
+	case report.EventSlowed:
 		put(Slowdowns, 1, Labels{strconv.Itoa(e.Status)})
-	case collyrobots.EventMissed:
+	case report.EventMissed:
 		put(Missed, float64(e.Count), Labels{})
 	}
 }

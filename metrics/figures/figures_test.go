@@ -11,14 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // codesOf returns the values of the constants in a file that have the given type, or whose names
 // have the given prefix.
 func codesOf(t *testing.T, file, typeName, prefix string) []string {
 	t.Helper()
-	parsed, err := parser.ParseFile(token.NewFileSet(), "../../../"+file, nil, 0)
+	parsed, err := parser.ParseFile(token.NewFileSet(), "../../report/"+file, nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,10 +50,10 @@ func TestLabelsHaveAllCodes(t *testing.T) {
 		label                  Label
 		file, typeName, prefix string
 	}{
-		{requestKind, "events.go", "RequestKind", ""},
-		{source, "events.go", "DelaySource", ""},
+		{requestKind, "event.go", "RequestKind", ""},
+		{source, "event.go", "DelaySource", ""},
 		{reason, "decision.go", "Reason", ""},
-		{robotsStatus, "robotsstate.go", "RobotsStatus", ""},
+		{robotsStatus, "robots.go", "RobotsStatus", ""},
 	} {
 		if codes := codesOf(t, test.file, test.typeName, test.prefix); len(codes) < 4 || !slices.Equal(codes, test.label.Values) {
 			t.Errorf("%s has %q, %s has %q", test.label.Name, test.label.Values, test.file, codes)
@@ -95,22 +95,22 @@ func TestFiguresAreComplete(t *testing.T) {
 
 // TestHear checks that all labels are known in advance, for every status that a site may send.
 func TestHear(t *testing.T) {
-	events := []collyrobots.Event{
-		{Kind: collyrobots.EventDenied}, {Kind: collyrobots.EventMissed, Count: 7}, {Kind: "of another version"},
-		{Kind: collyrobots.EventSlowed, Status: 429}, {Kind: collyrobots.EventSlowed, Status: 503},
+	events := []report.Event{
+		{Kind: report.EventDenied}, {Kind: report.EventMissed, Count: 7}, {Kind: "of another version"},
+		{Kind: report.EventSlowed, Status: 429}, {Kind: report.EventSlowed, Status: 503},
 	}
 	for status := range 1000 {
-		events = append(events, collyrobots.Event{Kind: collyrobots.EventAnswered, RequestKind: collyrobots.RequestKind(requestKind.Values[status%5]), Status: status, Took: time.Second, Bytes: 3})
+		events = append(events, report.Event{Kind: report.EventAnswered, RequestKind: report.RequestKind(requestKind.Values[status%5]), Status: status, Took: time.Second, Bytes: 3})
 	}
 	for _, reason := range reason.Values {
-		events = append(events, collyrobots.Event{Kind: collyrobots.EventDenied, Decision: &collyrobots.Decision{Reason: collyrobots.Reason(reason)}})
+		events = append(events, report.Event{Kind: report.EventDenied, Decision: &report.Decision{Reason: report.Reason(reason)}})
 	}
 	for _, source := range source.Values {
-		events = append(events, collyrobots.Event{Kind: collyrobots.EventStarted, RequestKind: collyrobots.RequestRedirect, Gap: time.Minute, Delay: time.Second, Source: collyrobots.DelaySource(source)})
+		events = append(events, report.Event{Kind: report.EventStarted, RequestKind: report.RequestRedirect, Gap: time.Minute, Delay: time.Second, Source: report.DelaySource(source)})
 	}
 	events = append(events,
-		collyrobots.Event{Kind: collyrobots.EventStarted, RequestKind: collyrobots.RequestPage, Gap: time.Minute},
-		collyrobots.Event{Kind: collyrobots.EventStarted, RequestKind: collyrobots.RequestPage, Delay: time.Minute, Source: collyrobots.SourceMinDelay})
+		report.Event{Kind: report.EventStarted, RequestKind: report.RequestPage, Gap: time.Minute},
+		report.Event{Kind: report.EventStarted, RequestKind: report.RequestPage, Delay: time.Minute, Source: report.SourceMinDelay})
 
 	sums := make(map[*Figure]float64)
 	for _, e := range events {

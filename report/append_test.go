@@ -1,4 +1,4 @@
-package audit
+package report
 
 import (
 	"bytes"
@@ -10,58 +10,62 @@ import (
 	"testing"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/seconds"
 )
 
-// TestEncodeLikeJSON compares the bytes of entries with those that package json writes. The events
-// have random values in each exported field of Event and Decision, so a new field that appendTo does
-// not know makes the test fail.
-func TestEncodeLikeJSON(t *testing.T) {
+// TestAppendLikeJSON compares the bytes of events with those that package json writes. The events
+// have random values in each exported field of Event and Decision, so a new field that AppendJSON
+// does not know makes the test fail.
+func TestAppendLikeJSON(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
-		e := Entry{Event: new(collyrobots.Event), Salt: "c2FsdA", V: format}
-		fill(random, reflect.ValueOf(e.Event).Elem())
+		e := new(Event)
+		fill(random, reflect.ValueOf(e).Elem())
 		if random.IntN(3) > 0 {
-			e.Event.Decision = new(collyrobots.Decision)
-			fill(random, reflect.ValueOf(e.Event.Decision).Elem())
-		}
-		if random.IntN(9) == 0 {
-			e.Body = "6b86"
-			e.Event = nil
-			e.Log = &Notice{Kind: NoticeLost, Count: 3}
+			e.Decision = new(Decision)
+			fill(random, reflect.ValueOf(e.Decision).Elem())
 		}
 		sameAsJSON(t, e)
 	}
 }
 
-// TestEncodeStrings compares the bytes of texts that need escapes, and of some that do not.
-func TestEncodeStrings(t *testing.T) {
+// TestAppendTexts compares the bytes of texts that need escapes, and of some that do not.
+func TestAppendTexts(t *testing.T) {
 	for _, text := range []string{"", "a b", `"`, `\`, `\u0041`, "\x00\n\x1f\x7f", "<&>", "é", "\u2028\u2029", "\ufffd", "\xff\xfe", "a\xffb", `\ufffd`, "\xf0\x9f\x98"} {
-		sameAsJSON(t, Entry{Event: &collyrobots.Event{URL: text, Err: errors.New(text)}, Salt: text, V: format})
+		sameAsJSON(t, &Event{URL: text, Err: errors.New(text)})
 	}
 }
 
-// TestEncodeFaults checks that a time that JSON cannot hold is an error.
-func TestEncodeFaults(t *testing.T) {
-	_, err := encodeEvent(nil, collyrobots.Event{Time: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)})
+// TestAppendFaults checks that a time that JSON cannot hold is an error.
+func TestAppendFaults(t *testing.T) {
+	e := &Event{Time: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)}
+	_, err := e.AppendJSON(nil)
 	if err == nil {
 		t.Error("there is no error for the year 10000")
 	}
 }
 
-func sameAsJSON(t *testing.T, e Entry) {
+// sameAsJSON checks that AppendJSON writes what package json writes, and that it can be read back.
+func sameAsJSON(t *testing.T, e *Event) {
 	t.Helper()
 	var want bytes.Buffer
 	encoder := json.NewEncoder(&want)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(e.wire()); err != nil {
+	if err := encoder.Encode(wireOf(e)); err != nil {
 		t.Fatal(err)
 	}
-	got, err := e.appendTo(nil)
+	got, err := e.AppendJSON(nil)
 	if text := unescape(bytes.TrimSpace(want.Bytes())); err != nil || !bytes.Equal(got, text) {
 		t.Fatalf("%v\n%s\nwant\n%s", err, got, text)
+	}
+	var back Event
+	if err := json.Unmarshal(got, &back); err != nil {
+		t.Fatalf("%v\n%s", err, got)
+	}
+	again, err := back.AppendJSON(nil)
+	if err != nil || !bytes.Equal(again, got) {
+		t.Fatalf("read back: %v\n%s\nwant\n%s", err, again, got)
 	}
 }
 
@@ -87,7 +91,7 @@ func anyOf(random *rand.Rand, kind reflect.Type) reflect.Value {
 	case *dialect.Dialect:
 		*p = dialect.All()[random.IntN(len(dialect.All()))]
 		return v
-	case **collyrobots.Decision, *[]byte:
+	case **Decision, *[]byte:
 		return v
 	}
 	switch kind.Kind() {
@@ -124,29 +128,23 @@ func textFor(random *rand.Rand) string {
 	return b.String()
 }
 
-// wire returns e as package json encodes it in one pass.
-func (e *Entry) wire() *entryJSON {
-	w := &entryJSON{Body: e.Body, Log: e.Log, Salt: e.Salt, V: e.V}
-	if e.Event == nil {
-		return w
+// wireOf returns e as package json encodes it in one pass.
+func wireOf(e *Event) *eventJSON {
+	w := &eventJSON{
+		plainEvent: (*plainEvent)(e),
+		Gap:        seconds.Duration(e.Gap),
+		Delay:      seconds.Duration(e.Delay),
+		Took:       seconds.Duration(e.Took),
+		Error:      textOf(e.Err),
 	}
-	w.Event = &eventJSON{
-		plainEvent: plainEvent(*e.Event),
-		Gap:        seconds.Duration(e.Event.Gap),
-		Delay:      seconds.Duration(e.Event.Delay),
-		Took:       seconds.Duration(e.Event.Took),
-		Error:      textOf(e.Event.Err),
-	}
-	d := e.Event.Decision
-	if d == nil {
-		return w
-	}
-	w.Event.Decision = &decisionJSON{
-		plainDecision: plainDecision(*d),
-		CrawlDelay:    seconds.Duration(d.CrawlDelay),
-		Delay:         seconds.Duration(d.Delay),
-		BackOff:       seconds.Duration(d.BackOff),
-		Error:         textOf(d.Err),
+	if d := e.Decision; d != nil {
+		w.Decision = &decisionJSON{
+			plainDecision: plainDecision(*d),
+			CrawlDelay:    seconds.Duration(d.CrawlDelay),
+			Delay:         seconds.Duration(d.Delay),
+			BackOff:       seconds.Duration(d.BackOff),
+			Error:         textOf(d.Err),
+		}
 	}
 	return w
 }

@@ -1,4 +1,4 @@
-package collyrobots
+package report
 
 import (
 	"encoding/json"
@@ -8,64 +8,52 @@ import (
 	"github.com/collyrobots/collyrobots/internal/seconds"
 )
 
-// This file encodes the types whose durations are numbers of seconds in JSON, and whose errors are
-// texts. Each type has three parts: a copy of the type without methods, which package json encodes
-// field by field; a struct that adds the durations and the error to the copy; and the two methods.
-// The fields that the struct adds are tagged "-" in the type itself.
+// This file has the JSON methods of the types whose durations are numbers of seconds, and whose
+// errors are texts. For each type there are a copy of the type without methods, which package json
+// reads and writes field by field; a struct that adds the durations and the error to the copy; and
+// the methods. The fields that the struct adds are tagged "-" in the type itself. File append.go
+// encodes Event and Decision.
 
 type plainDecision Decision
 
 type decisionJSON struct {
-	*plainDecision
+	plainDecision
 	CrawlDelay seconds.Duration `json:"crawl_delay,omitempty"`
 	Delay      seconds.Duration `json:"delay,omitempty"`
 	BackOff    seconds.Duration `json:"back_off,omitempty"`
 	Error      string           `json:"error,omitempty"`
 }
 
-// MarshalJSON implements json.Marshaler.
-func (d Decision) MarshalJSON() ([]byte, error) {
-	return json.Marshal(decisionJSON{
-		plainDecision: (*plainDecision)(&d),
-		CrawlDelay:    seconds.Duration(d.CrawlDelay),
-		Delay:         seconds.Duration(d.Delay),
-		BackOff:       seconds.Duration(d.BackOff),
-		Error:         textOf(d.Err),
-	})
-}
-
 // UnmarshalJSON implements json.Unmarshaler.
 func (d *Decision) UnmarshalJSON(b []byte) error {
-	j := decisionJSON{plainDecision: (*plainDecision)(d)}
+	j := decisionJSON{plainDecision: plainDecision(*d)}
 	if err := json.Unmarshal(b, &j); err != nil {
 		return err
 	}
+	*d = *j.decision()
+	return nil
+}
+
+// decision returns the Decision with the fields that j adds.
+func (j *decisionJSON) decision() *Decision {
+	d := (*Decision)(&j.plainDecision)
 	d.CrawlDelay = time.Duration(j.CrawlDelay)
 	d.Delay = time.Duration(j.Delay)
 	d.BackOff = time.Duration(j.BackOff)
 	d.Err = errorOf(j.Error)
-	return nil
+	return d
 }
 
 type plainEvent Event
 
+// An eventJSON has a decisionJSON, so that package json reads the Decision only once.
 type eventJSON struct {
 	*plainEvent
-	Gap   seconds.Duration `json:"gap,omitempty"`
-	Delay seconds.Duration `json:"delay,omitempty"`
-	Took  seconds.Duration `json:"took,omitempty"`
-	Error string           `json:"error,omitempty"`
-}
-
-// MarshalJSON implements json.Marshaler.
-func (e Event) MarshalJSON() ([]byte, error) {
-	return json.Marshal(eventJSON{
-		plainEvent: (*plainEvent)(&e),
-		Gap:        seconds.Duration(e.Gap),
-		Delay:      seconds.Duration(e.Delay),
-		Took:       seconds.Duration(e.Took),
-		Error:      textOf(e.Err),
-	})
+	Gap      seconds.Duration `json:"gap,omitempty"`
+	Delay    seconds.Duration `json:"delay,omitempty"`
+	Took     seconds.Duration `json:"took,omitempty"`
+	Error    string           `json:"error,omitempty"`
+	Decision *decisionJSON    `json:"decision,omitempty"`
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -78,6 +66,9 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 	e.Delay = time.Duration(j.Delay)
 	e.Took = time.Duration(j.Took)
 	e.Err = errorOf(j.Error)
+	if j.Decision != nil {
+		e.Decision = j.Decision.decision()
+	}
 	return nil
 }
 

@@ -4,7 +4,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 // sampled are the figures that are read from Stats.
@@ -33,7 +34,7 @@ var sampled = []*Figure{
 		Name: "collyrobots.decisions", Unit: "{decision}", Labels: []Label{reason},
 		Help: "Requests and sitemap entries that were allowed or denied, by reason",
 		Read: func(s *Sample, label string) (float64, bool) {
-			return float64(s.Decisions[collyrobots.Reason(label)]), true
+			return float64(s.Decisions[report.Reason(label)]), true
 		},
 	},
 	{
@@ -43,7 +44,7 @@ var sampled = []*Figure{
 	},
 	{
 		Name: "collyrobots.frontier.pages", Unit: "{page}", Kind: Level, Labels: []Label{pageState},
-		Help: "Pages in the URLStore of the option Frontier, by state",
+		Help: "Pages in the urlstore.Store of the option Frontier, by state",
 		Read: func(s *Sample, label string) (float64, bool) { return float64(frontierPages(s.Frontier, label)), true },
 	},
 	{
@@ -75,14 +76,14 @@ var sampled = []*Figure{
 		Name: "collyrobots.policies", Unit: "{policy}", Kind: Level, Labels: []Label{robotsStatus},
 		Help: "Policies (robots.txt files) in memory, by status",
 		Read: func(s *Sample, label string) (float64, bool) {
-			return float64(s.Policies[collyrobots.RobotsStatus(label)].Count), true
+			return float64(s.Policies[report.RobotsStatus(label)].Count), true
 		},
 	},
 	{
 		Name: "collyrobots.oldest_policy.timestamp", Unit: "s", Kind: Gauge, Labels: []Label{robotsStatus},
 		Help: "Unix time when the oldest policy in memory was fetched, or when its last fetch failed, by status",
 		Read: func(s *Sample, label string) (float64, bool) {
-			oldest := s.Policies[collyrobots.RobotsStatus(label)].Oldest
+			oldest := s.Policies[report.RobotsStatus(label)].Oldest
 			return float64(oldest.UnixMilli()) / 1000, !oldest.IsZero()
 		},
 	},
@@ -135,19 +136,19 @@ var sampled = []*Figure{
 
 // disallowed returns the number of pages with an owner that disallows a use, or 0 without the option
 // Purpose.
-func disallowed(s *collyrobots.UsageStats, use string) int {
+func disallowed(s *report.UsageStats, use string) int {
 	if s == nil {
 		return 0
 	}
 	return map[string]int{"search": s.Search.Disallowed, "ai-use": s.AIUse.Disallowed, "train-ai": s.TrainAI.Disallowed}[use]
 }
 
-func tagged(s collyrobots.RobotsTagStats, rule string) int {
+func tagged(s report.RobotsTagStats, rule string) int {
 	return map[string]int{"noindex": s.NoIndex, "nofollow": s.NoFollow}[rule]
 }
 
 // signatures returns the number of requests with an outcome, or 0 if no request is signed.
-func signatures(s *collyrobots.SignatureStats, outcome string) int {
+func signatures(s *report.SignatureStats, outcome string) int {
 	if s == nil {
 		return 0
 	}
@@ -155,7 +156,7 @@ func signatures(s *collyrobots.SignatureStats, outcome string) int {
 }
 
 // frontierPages returns the number of pages in a state, or 0 without the option Frontier.
-func frontierPages(s *collyrobots.FrontierStats, state string) int {
+func frontierPages(s *urlstore.Stats, state string) int {
 	if s == nil {
 		return 0
 	}
@@ -165,11 +166,11 @@ func frontierPages(s *collyrobots.FrontierStats, state string) int {
 	}[state]
 }
 
-func files(s *collyrobots.FeedStats, outcome string) int {
+func files(s *report.FeedStats, outcome string) int {
 	return map[string]int{"opened": s.Files, "failed": s.FilesFailed, "unchanged": s.FilesUnchanged}[outcome]
 }
 
-func entries(s *collyrobots.FeedStats, outcome string) int {
+func entries(s *report.FeedStats, outcome string) int {
 	return map[string]int{
 		"fed": s.Fed, "resumed": s.Resumed, "old": s.Old, "dropped": s.Dropped, "out_of_scope": s.OutOfScope,
 		"duplicate": s.Duplicate, "denied": s.Denied, "refused": s.Refused, "given_up": s.GivenUp,
@@ -178,18 +179,18 @@ func entries(s *collyrobots.FeedStats, outcome string) int {
 
 // A Sample is a result of Stats with totals instead of hosts. It must not be changed.
 type Sample struct {
-	collyrobots.Stats     // without Hosts
-	Known             int // the number of hosts
-	Waiting           int // the number of hosts with waiting pages
-	Slowed            int // the number of hosts that the crawl slows down for
-	Stopped           int // the number of hosts that StopRefused has stopped
+	report.Stats     // without Hosts
+	Known        int // the number of hosts
+	Waiting      int // the number of hosts with waiting pages
+	Slowed       int // the number of hosts that the crawl slows down for
+	Stopped      int // the number of hosts that StopRefused has stopped
 }
 
 // A Sampler reads Stats. With many hosts this takes a while, so a sample is used for fifty times as
 // long as it took to read. However often Read is called, reading uses at most a fiftieth of one
 // processor.
 type Sampler struct {
-	read func(visit func(collyrobots.HostStats)) collyrobots.Stats // Plugin.StatsFunc
+	read func(visit func(report.HostStats)) report.Stats // Plugin.StatsFunc
 
 	mu    sync.Mutex
 	last  *Sample
@@ -199,8 +200,21 @@ type Sampler struct {
 // share is the ratio of two times: how long a sample is used, and how long it took to read it.
 const share = 50
 
-// NewSampler returns a Sampler of p, which may be nil or closed.
-func NewSampler(p *collyrobots.Plugin) *Sampler { return &Sampler{read: p.StatsFunc} }
+// NewSampler returns a Sampler of c. If c is nil, the samples are zero.
+func NewSampler(c report.Crawl) *Sampler {
+	if c == nil {
+		return &Sampler{read: func(func(report.HostStats)) report.Stats { return report.Stats{} }}
+	}
+	return &Sampler{read: c.StatsFunc}
+}
+
+// Listen calls f for each event of c until stop is called. If c is nil, there are no events.
+func Listen(c report.Crawl, f func(report.Event)) (stop func()) {
+	if c == nil {
+		return func() {}
+	}
+	return c.Listen(f)
+}
 
 // Read returns a sample. It is safe for concurrent use.
 func (s *Sampler) Read() *Sample {
@@ -220,7 +234,7 @@ func (s *Sampler) Read() *Sample {
 }
 
 // count counts a host.
-func (s *Sample) count(host collyrobots.HostStats) {
+func (s *Sample) count(host report.HostStats) {
 	s.Known++
 	if host.Waiting > 0 {
 		s.Waiting++
@@ -235,7 +249,7 @@ func (s *Sample) count(host collyrobots.HostStats) {
 
 // isSlowed reports whether a host has slowed the crawl down. All hosts of a group of PaceBy have the
 // back-off of the group, but only some of them have asked for fewer requests.
-func isSlowed(host collyrobots.HostStats) bool {
+func isSlowed(host report.HostStats) bool {
 	slow := host.BackOff > 0 || !host.NotBefore.IsZero()
 	return slow && (host.Group == "" || host.Throttled > 0)
 }

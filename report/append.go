@@ -1,4 +1,4 @@
-package audit
+package report
 
 import (
 	"bytes"
@@ -8,29 +8,27 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/seconds"
 )
 
-// This file encodes entries. The result is that of package json for an entryJSON, in a tenth of the
-// time: a crawl writes two entries for each page.
+// AppendJSON appends the JSON object of e to b. It has one form only: the members have a fixed order,
+// there are no spaces, and there are no escapes that JSON does not need. So a log can compare the
+// bytes. It is much faster than package json. The error says which field JSON cannot hold, such as a
+// time after the year 9999.
+func (e *Event) AppendJSON(b []byte) ([]byte, error) {
+	o := object{b: b}
+	o.event(e)
+	return o.b, errors.Join(o.faults...)
+}
 
-// appendTo appends the only form that an entry has: the fields in the order of entryJSON, without
-// spaces, and without escapes that JSON does not need.
-func (e *Entry) appendTo(b []byte) ([]byte, error) {
-	o := object{b: append(b, '{')}
-	o.text("body", e.Body)
-	if e.Event != nil {
-		o.name("event")
-		o.event(e.Event)
-	}
-	if e.Log != nil {
-		o.value("log", e.Log)
-	}
-	o.name("salt")
-	o.quoted(e.Salt)
-	o.number("v", int64(e.V))
-	return append(o.b, '}'), errors.Join(o.faults...)
+// MarshalJSON implements json.Marshaler. It returns the bytes of AppendJSON.
+func (e Event) MarshalJSON() ([]byte, error) { return e.AppendJSON(nil) }
+
+// MarshalJSON implements json.Marshaler.
+func (d Decision) MarshalJSON() ([]byte, error) {
+	var o object
+	o.decision(&d)
+	return o.b, errors.Join(o.faults...)
 }
 
 // An object appends the members of JSON objects to b. Most methods leave out a member whose value is
@@ -40,8 +38,8 @@ type object struct {
 	faults []error
 }
 
-// event appends an object with the members of eventJSON.
-func (o *object) event(e *collyrobots.Event) {
+// event appends the object of an Event.
+func (o *object) event(e *Event) {
 	o.b = append(o.b, '{')
 	o.always("kind", string(e.Kind))
 	o.name("time")
@@ -85,8 +83,8 @@ func (o *object) event(e *collyrobots.Event) {
 	o.b = append(o.b, '}')
 }
 
-// decision appends an object with the members of decisionJSON.
-func (o *object) decision(d *collyrobots.Decision) {
+// decision appends the object of a Decision.
+func (o *object) decision(d *Decision) {
 	o.b = append(o.b, '{')
 	o.always("url", d.URL)
 	o.always("authority", d.Authority)
@@ -98,7 +96,7 @@ func (o *object) decision(d *collyrobots.Decision) {
 	o.text("option", d.Option)
 	o.text("token", d.Token)
 	o.text("group", d.Group)
-	var none collyrobots.Decision
+	var none Decision
 	if d.Rule != none.Rule {
 		o.value("rule", d.Rule)
 	}
@@ -252,11 +250,4 @@ func (o *object) check(err error) {
 	if err != nil {
 		o.faults = append(o.faults, err)
 	}
-}
-
-func textOf(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }

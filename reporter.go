@@ -11,22 +11,33 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots/internal/fanout"
+	"github.com/collyrobots/collyrobots/report"
 )
 
-// A report passes information to the user by the log, by OnDenied and by events.
-type report struct {
+// These types are part of package report. They have names here because most programs use them.
+type (
+	// A Decision says whether a URL may be fetched, and why.
+	Decision = report.Decision
+	// An Event reports something that happened on the wire, or that a request was not sent.
+	Event = report.Event
+	// Stats describes what a Plugin has done so far.
+	Stats = report.Stats
+)
+
+// A reporter passes information to the user by the log, by OnDenied and by events.
+type reporter struct {
 	log      *slog.Logger
 	onDenied []func(*colly.Request, error)
 	logged   sync.Map // the messages that were passed to markLogged
 	events   *fanout.Broadcaster[Event]
 	licenses atomic.Int64 // the responses that have asked for a license
 	unsent   unsentCounts
-	starts   sync.Mutex // held while an EventStarted is made and sent
+	starts   sync.Mutex // held while an report.EventStarted is made and sent
 }
 
-// newReport returns the report of a new plugin, which has logged the warnings about its options.
-func newReport(config *config) *report {
-	r := &report{
+// newReporter returns the reporter of a new plugin, which has logged the warnings about its options.
+func newReporter(config *config) *reporter {
+	r := &reporter{
 		log:      config.log,
 		onDenied: config.onDenied,
 		events:   newEvents(config.log),
@@ -55,7 +66,7 @@ const (
 // notSent logs a request that is not sent, or would not be sent without the dry run. If the user
 // has not set OnDenied, the first denial of each host has level INFO. Otherwise a crawl that may
 // fetch nothing would log nothing.
-func (r *report) notSent(u *url.URL, err error, dryRun bool) {
+func (r *reporter) notSent(u *url.URL, err error, dryRun bool) {
 	level := slog.LevelDebug
 	message := "request denied"
 	denied := (*DisallowedError)(nil)
@@ -70,7 +81,7 @@ func (r *report) notSent(u *url.URL, err error, dryRun bool) {
 }
 
 // warn logs a probable mistake in the program. It logs each message once.
-func (r *report) warn(message string, args ...any) {
+func (r *reporter) warn(message string, args ...any) {
 	if r.markLogged(message) {
 		r.log.Warn(message, args...)
 	}
@@ -78,7 +89,7 @@ func (r *report) warn(message string, args ...any) {
 
 // licenseRequired counts the response of x, which asks for a license, and sends the event. It
 // returns a function that logs the first such response.
-func (r *report) licenseRequired(x *exchange) (log func()) {
+func (r *reporter) licenseRequired(x *exchange) (log func()) {
 	r.licenses.Add(1)
 	r.tellLicense(x)
 	url := x.trace.url.Redacted()
@@ -88,7 +99,7 @@ func (r *report) licenseRequired(x *exchange) (log func()) {
 }
 
 // markLogged records that a message is logged, and reports whether that is new.
-func (r *report) markLogged(message string) bool {
+func (r *reporter) markLogged(message string) bool {
 	_, logged := r.logged.LoadOrStore(message, true)
 	return !logged
 }

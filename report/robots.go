@@ -1,10 +1,6 @@
-package collyrobots
+package report
 
-import (
-	"time"
-
-	"github.com/collyrobots/collyrobots/internal/policy"
-)
+import "time"
 
 // A RobotsChange describes how a robots.txt has changed: it has other rules, it has appeared or
 // disappeared, or it can no longer be read. The new state is then in force, also for requests that
@@ -38,24 +34,3 @@ const (
 	RobotsUnreachable RobotsStatus = "unreachable" // robots.txt cannot be read: nothing is allowed
 	RobotsSiteDown    RobotsStatus = "site_down"   // the site does not respond: it gets no requests for a while
 )
-
-// changeOf returns the change from one policy to the next.
-func changeOf(old, new *policy.Policy) *RobotsChange {
-	return &RobotsChange{
-		Authority: new.Authority.String(),
-		RobotsURL: new.RobotsURL(),
-		Old:       stateOf(old),
-		New:       stateOf(new),
-	}
-}
-
-func stateOf(p *policy.Policy) RobotsState {
-	return RobotsState{
-		RobotsStatus: RobotsStatus(p.RobotsStatus.String()),
-		Status:       p.Status(),
-		Err:          p.Err(),
-		Fetched:      p.Fetched(),
-		CrawlDelay:   p.CrawlDelay(),
-		Sitemaps:     p.Sitemaps(),
-	}
-}

@@ -6,7 +6,9 @@
 // store. Each label has a few values, which are known in advance.
 package figures
 
-import "github.com/collyrobots/collyrobots"
+import (
+	"github.com/collyrobots/collyrobots/report"
+)
 
 // A Kind is the type of a Figure.
 type Kind int
@@ -60,21 +62,21 @@ func (f *Figure) Series() []Labels {
 const Other = "other"
 
 var (
-	requestKind = Label{"request_kind", texts([]collyrobots.RequestKind{
-		collyrobots.RequestPage, collyrobots.RequestRedirect, collyrobots.RequestRobots, collyrobots.RequestSitemap, collyrobots.RequestTDM,
-		collyrobots.RequestRetry,
+	requestKind = Label{"request_kind", texts([]report.RequestKind{
+		report.RequestPage, report.RequestRedirect, report.RequestRobots, report.RequestSitemap, report.RequestTDM,
+		report.RequestRetry,
 	})}
 	class        = Label{"class", []string{"1xx", "2xx", "3xx", "4xx", "5xx", Other, "none"}}
 	status       = Label{"status", []string{"429", "503"}}
 	reason       = Label{"reason", texts(reasons)}
 	denial       = Label{"reason", append(texts(reasons), Other)}
-	robotsStatus = Label{"robots_status", texts([]collyrobots.RobotsStatus{
-		collyrobots.RobotsRules, collyrobots.RobotsNone, collyrobots.RobotsUnreachable, collyrobots.RobotsSiteDown,
+	robotsStatus = Label{"robots_status", texts([]report.RobotsStatus{
+		report.RobotsRules, report.RobotsNone, report.RobotsUnreachable, report.RobotsSiteDown,
 	})}
-	source = Label{"source", texts([]collyrobots.DelaySource{
-		collyrobots.SourceCrawlDelay, collyrobots.SourceRequestRate, collyrobots.SourceVisitTime,
-		collyrobots.SourceHours, collyrobots.SourceMinDelay, collyrobots.SourceAdaptive, collyrobots.SourceBackOff,
-		collyrobots.SourceRetryAfter,
+	source = Label{"source", texts([]report.DelaySource{
+		report.SourceCrawlDelay, report.SourceRequestRate, report.SourceVisitTime,
+		report.SourceHours, report.SourceMinDelay, report.SourceAdaptive, report.SourceBackOff,
+		report.SourceRetryAfter,
 	})}
 	pageState = Label{"state", []string{"waiting", "out", "done", "denied", "failed", "over_budget", "unrecorded"}}
 	use       = Label{"use", []string{"search", "ai-use", "train-ai"}}
@@ -87,10 +89,10 @@ var (
 	signature = Label{"outcome", []string{"signed", "failed"}}
 )
 
-var reasons = []collyrobots.Reason{
-	collyrobots.ReasonRule, collyrobots.ReasonNoRule, collyrobots.ReasonNoRobots, collyrobots.ReasonUnreachable,
-	collyrobots.ReasonSiteDown, collyrobots.ReasonDelay, collyrobots.ReasonUsage, collyrobots.ReasonNofollow,
-	collyrobots.ReasonIgnored, collyrobots.ReasonRefused, collyrobots.ReasonBudget,
+var reasons = []report.Reason{
+	report.ReasonRule, report.ReasonNoRule, report.ReasonNoRobots, report.ReasonUnreachable,
+	report.ReasonSiteDown, report.ReasonDelay, report.ReasonUsage, report.ReasonNofollow,
+	report.ReasonIgnored, report.ReasonRefused, report.ReasonBudget,
 }
 
 func texts[S ~string](codes []S) []string {

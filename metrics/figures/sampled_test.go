@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // reading returns a Sampler that reads the given Stats.
-func reading(stats *collyrobots.Stats) *Sampler {
-	return &Sampler{read: func(visit func(collyrobots.HostStats)) collyrobots.Stats {
+func reading(stats *report.Stats) *Sampler {
+	return &Sampler{read: func(visit func(report.HostStats)) report.Stats {
 		for _, host := range stats.Hosts {
 			visit(host)
 		}
@@ -21,9 +21,9 @@ func reading(stats *collyrobots.Stats) *Sampler {
 }
 
 func TestSampleOfHosts(t *testing.T) {
-	s := reading(&collyrobots.Stats{
-		Totals: collyrobots.HostStats{Pages: 4, Refusals: 2},
-		Hosts: []collyrobots.HostStats{
+	s := reading(&report.Stats{
+		Totals: report.HostStats{Pages: 4, Refusals: 2},
+		Hosts: []report.HostStats{
 			{Waiting: 3}, {BackOff: time.Second}, {NotBefore: time.Now(), Waiting: 1}, {Stopped: time.Now()},
 			{Group: "shops.test", BackOff: time.Second, Throttled: 1}, {Group: "shops.test", BackOff: time.Second},
 		},
@@ -37,10 +37,10 @@ func TestSampleOfHosts(t *testing.T) {
 // TestCountersDoNotFall checks that counters do not decrease if Stats once misses a host.
 // Prometheus treats a counter that decreases as restarted, and would count its whole value again.
 func TestCountersDoNotFall(t *testing.T) {
-	var stats collyrobots.Stats
+	var stats report.Stats
 	sampler := reading(&stats)
 	sample := func(pages int, waited time.Duration, gap float64) *Sample {
-		stats = collyrobots.Stats{Totals: collyrobots.HostStats{Pages: pages, Waited: waited}, GapOverDelay: gap}
+		stats = report.Stats{Totals: report.HostStats{Pages: pages, Waited: waited}, GapOverDelay: gap}
 		sampler.until = time.Time{}
 		return sampler.Read()
 	}
@@ -74,14 +74,14 @@ func TestSamplerReadsSeldom(t *testing.T) {
 
 // TestOutcomesOfSitemaps checks that each count of FeedStats is in one figure.
 func TestOutcomesOfSitemaps(t *testing.T) {
-	var stats collyrobots.FeedStats
+	var stats report.FeedStats
 	counts := reflect.ValueOf(&stats).Elem()
 	for i := range counts.NumField() {
 		counts.Field(i).SetInt(1)
 		found := 0
 		for _, f := range sampled {
 			for _, labels := range f.Series() {
-				if value, ok := f.Read(&Sample{Stats: collyrobots.Stats{Sitemaps: stats}}, labels[0]); ok && value == 1 {
+				if value, ok := f.Read(&Sample{Stats: report.Stats{Sitemaps: stats}}, labels[0]); ok && value == 1 {
 					found++
 				}
 			}
@@ -96,15 +96,15 @@ func TestOutcomesOfSitemaps(t *testing.T) {
 // TestSignals checks that each count of pages with preferences, robots tags and signatures is in one
 // series.
 func TestSignals(t *testing.T) {
-	stats := collyrobots.Stats{
-		Usage: &collyrobots.UsageStats{
-			Search:  collyrobots.UsageCounts{Allowed: 100, Disallowed: 1, Unknown: 100},
-			AIUse:   collyrobots.UsageCounts{Disallowed: 2},
-			TrainAI: collyrobots.UsageCounts{Disallowed: 3},
+	stats := report.Stats{
+		Usage: &report.UsageStats{
+			Search:  report.UsageCounts{Allowed: 100, Disallowed: 1, Unknown: 100},
+			AIUse:   report.UsageCounts{Disallowed: 2},
+			TrainAI: report.UsageCounts{Disallowed: 3},
 		},
 		LicenseRequired: 4,
-		RobotsTags:      collyrobots.RobotsTagStats{Pages: 100, NoIndex: 5, NoFollow: 6},
-		Signatures:      &collyrobots.SignatureStats{Signed: 7, Failed: 8, Asked: 100, Hosts: 100},
+		RobotsTags:      report.RobotsTagStats{Pages: 100, NoIndex: 5, NoFollow: 6},
+		Signatures:      &report.SignatureStats{Signed: 7, Failed: 8, Asked: 100, Hosts: 100},
 	}
 	want := map[string]float64{
 		"collyrobots.disallowed_uses search": 1, "collyrobots.disallowed_uses ai-use": 2, "collyrobots.disallowed_uses train-ai": 3,

@@ -1,4 +1,4 @@
-package frontier
+package urlstore_test
 
 import (
 	"net/url"
@@ -6,8 +6,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 func TestNormalForm(t *testing.T) {
@@ -46,7 +46,7 @@ func TestNormalForm(t *testing.T) {
 		"http://a.test/\x00\n":            "http://a.test/%00%0A",
 		"http://a.test/" + "x#a#b":        "http://a.test/x",
 	} {
-		key, _, err := normalize(raw)
+		key, _, err := urlstore.Normalize(raw)
 		if err != nil || key != want {
 			t.Errorf("%q: got %q, %v, want %q", raw, key, err, want)
 		}
@@ -54,13 +54,13 @@ func TestNormalForm(t *testing.T) {
 	for raw, want := range map[string]string{
 		"http://A.test:80/": "a.test", "https://a.test:8443/": "a.test:8443", "http://[::1]:81/": "[::1]:81", "data:x": "",
 	} {
-		if _, host, err := normalize(raw); err != nil || host != want {
+		if _, host, err := urlstore.Normalize(raw); err != nil || host != want {
 			t.Errorf("%q: got the host %q, %v, want %q", raw, host, err, want)
 		}
 	}
 	for _, raw := range []string{"http://[::1", "http://a.test:port/", "%", "http://user:secret@a.test:port/"} {
-		key, _, err := normalize(raw)
-		if raw != "%" && (err == nil || !strings.HasPrefix(err.Error(), "frontier: ") || strings.Contains(err.Error(), "secret")) {
+		key, _, err := urlstore.Normalize(raw)
+		if raw != "%" && (err == nil || strings.Contains(err.Error(), "secret")) {
 			t.Errorf("%q: got %q, %v", raw, key, err)
 		}
 	}
@@ -73,11 +73,11 @@ func FuzzNormalize(f *testing.F) {
 		f.Add(raw)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		key, host, err := normalize(raw)
+		key, host, err := urlstore.Normalize(raw)
 		if err != nil {
 			return
 		}
-		again, hostAgain, err := normalize(key)
+		again, hostAgain, err := urlstore.Normalize(key)
 		if err != nil || again != key || hostAgain != host {
 			t.Fatalf("%q has the normal form %q (%q), whose normal form is %q (%q), %v", raw, key, host, again, hostAgain, err)
 		}
@@ -105,51 +105,4 @@ func unescaped(target string) string {
 		return target
 	}
 	return s
-}
-
-// FuzzPage checks that every encoded page can be decoded.
-func FuzzPage(f *testing.F) {
-	f.Add("http://a.test/", "", "b.test", []byte("{}"), 1, 2)
-	f.Add("http://A.test/", "http://a.test/", "", []byte(nil), -1, 0)
-	f.Fuzz(func(t *testing.T, rawURL, key, from string, request []byte, depth, collector int) {
-		p := &collyrobots.Page{URL: rawURL, Host: "a.test", Key: key, From: from, Request: request, Depth: depth, Collector: collector, ID: 7}
-		normal, _, err := normalize(rawURL)
-		got, err := decodePage(encodePage(p, err == nil && key == normal), "a.test", position{id: 7})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got.Found = p.Found
-		if got.URL != p.URL || got.Key != p.Key || got.From != p.From || string(got.Request) != string(p.Request) ||
-			got.Depth != p.Depth || got.Collector != p.Collector || got.ID != p.ID {
-			t.Errorf("got %+v, want %+v", got, p)
-		}
-	})
-}
-
-// FuzzDecode checks that damaged records cause errors and no panics.
-func FuzzDecode(f *testing.F) {
-	p := &collyrobots.Page{URL: "http://a.test/", Key: "x", Request: []byte("{}")}
-	f.Add(encodePage(p, false))
-	f.Add(seenRecord{state: waiting, at: position{order: 1, id: 2}}.encode())
-	f.Add(hostRecord{counts: counts{waiting: 1}}.encode())
-	f.Add(pageKey(queueKey, "a.test", position{id: 1}))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if p, err := decodePage(b, "a.test", position{}); (p == nil) == (err == nil) {
-			t.Errorf("decodePage: %v, %v", p, err)
-		}
-		foundOf(b)
-		if r, err := decodeSeen(b); err == nil && len(b) > 0 && string(r.encode()) != string(b) {
-			if again, err := decodeSeen(r.encode()); err != nil || again != r {
-				t.Errorf("decodeSeen: %+v, %v, want %+v", again, err, r)
-			}
-		}
-		if r, err := decodeHost(b); err == nil && len(b) > 0 {
-			if again, err := decodeHost(r.encode()); err != nil || again != r {
-				t.Errorf("decodeHost: %+v, %v, want %+v", again, err, r)
-			}
-		}
-		if host, at, ok := splitPageKey(b); ok && b[0] == queueKey && string(pageKey(queueKey, host, at)) != string(b) {
-			t.Errorf("splitPageKey: %q, %+v", host, at)
-		}
-	})
 }

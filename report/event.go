@@ -1,4 +1,4 @@
-package collyrobots
+package report
 
 import (
 	"time"
@@ -22,7 +22,7 @@ const (
 	EventLicense    EventKind = "license"    // a response with status 401 asks for a license; see package usage
 	EventRefused    EventKind = "refused"    // a host has refused a number of requests in a row; see StopRefused
 	EventUnchanged  EventKind = "unchanged"  // a page has not changed since an earlier visit; see Revalidate
-	EventUnrecorded EventKind = "unrecorded" // the URLStore of Frontier could not record a page or its result
+	EventUnrecorded EventKind = "unrecorded" // the urlstore.Store of Frontier could not record a page or its result
 	EventMissed     EventKind = "missed"     // events were dropped because the listener was too slow
 )
 
@@ -133,7 +133,7 @@ type Event struct {
 	// (sitemap), of requests that the host has refused in a row (refused), or of events that were
 	// dropped (missed).
 	Count int `json:"count,omitempty"`
-	// OnDisk (waiting) says that the page waits in the URLStore of the option Frontier. Count then
+	// OnDisk (waiting) says that the page waits in the urlstore.Store of the option Frontier. Count then
 	// includes the pages of the host that wait there.
 	OnDisk bool `json:"on_disk,omitempty"`
 	// Until (waiting) is the time before which no request to the host starts, or zero if that is

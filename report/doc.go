@@ -1,0 +1,23 @@
+// Package report has the data that a crawl reports: the Decision about each URL, the Events on the
+// wire, and Stats. It has their forms in JSON too. The package knows neither Colly nor the network,
+// so a program that only reads reports needs no crawler.
+//
+// Package collyrobots makes these values. Names such as MaxPages and Plugin.Usage in the comments
+// are names of that package.
+package report
+
+import "errors"
+
+// ErrClosed is the error of requests and calls after Plugin.Close.
+var ErrClosed = errors.New("collyrobots: the plugin is closed")
+
+// A Crawl gives reports about a crawl. Type *collyrobots.Plugin is a Crawl.
+type Crawl interface {
+	// Listen calls f for each Event from now on, on a goroutine of its own. It drops events if f is
+	// too slow. After stop, f is not called again.
+	Listen(f func(Event)) (stop func())
+
+	// StatsFunc returns the Stats without Hosts. It calls visit for each host, in no particular
+	// order.
+	StatsFunc(visit func(host HostStats)) Stats
+}

@@ -1,0 +1,24 @@
+package report
+
+// An Ending says why a host gets no more requests. It is a stable short code. It is "" if the host
+// still has pages that wait or are in flight, or has had none.
+type Ending string
+
+// If several of these apply to a host, its Ending is the last one in this list.
+const (
+	// EndingDone means that all pages that the program has requested so far are done, or are denied
+	// for a reason other than MaxPages and StopRefused. The plugin cannot know whether the program
+	// will request more pages.
+	EndingDone Ending = "done"
+	// EndingBudget means that pages were not sent because of MaxPages.
+	EndingBudget Ending = "budget"
+	// EndingRefused means that pages were not sent because of StopRefused. Pages of the host may
+	// have been sent since then.
+	EndingRefused Ending = "refused"
+	// EndingCancelled means that the context of a page ended before the page was done. It also means
+	// that pages of a host without EndingBudget and EndingRefused were left in a urlstore.Store.
+	EndingCancelled Ending = "cancelled"
+	// EndingClosed means that pages were not sent because of Plugin.Close. The pages that were left
+	// in a urlstore.Store count only for a host without EndingBudget and EndingRefused.
+	EndingClosed Ending = "closed"
+)

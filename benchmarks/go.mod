@@ -13,11 +13,7 @@ require (
 	go.uber.org/goleak v1.3.0
 )
 
-require (
-	go.etcd.io/bbolt v1.5.0 // indirect
-	golang.org/x/mod v0.39.0 // indirect
-	golang.org/x/sys v0.45.0 // indirect
-)
+require golang.org/x/mod v0.39.0 // indirect
 
 require (
 	github.com/PuerkitoBio/goquery v1.11.0 // indirect
@@ -25,7 +21,6 @@ require (
 	github.com/antchfx/htmlquery v1.3.5 // indirect
 	github.com/antchfx/xpath v1.3.5 // indirect
 	github.com/bits-and-blooms/bitset v1.24.4 // indirect
-	github.com/collyrobots/collyrobots/store/boltstore v0.0.0
 	github.com/dunglas/httpsfv v1.1.2 // indirect
 	github.com/gobwas/glob v0.2.3 // indirect
 	github.com/golang/groupcache v0.0.0-20241129210726-2c02b8208cf8 // indirect
@@ -40,5 +35,3 @@ require (
 	google.golang.org/appengine v1.6.8 // indirect
 	google.golang.org/protobuf v1.36.10 // indirect
 )
-
-replace github.com/collyrobots/collyrobots/store/boltstore => ../store/boltstore

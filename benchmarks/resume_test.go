@@ -7,7 +7,6 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/store"
-	"github.com/collyrobots/collyrobots/store/boltstore"
 )
 
 // TestResume feeds the URLs in the sitemaps of one site to a Sink, without Resume and with Resume
@@ -22,7 +21,6 @@ func TestResume(t *testing.T) {
 		"no Resume": nil,
 		"Memory":    func(string) (store.Store, error) { return store.Memory(), nil },
 		"Dir":       store.Dir,
-		"boltstore": boltstore.Open,
 	} {
 		t.Run(name, func(t *testing.T) { feedToSink(t, site, open) })
 	}

@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,7 +12,6 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/store"
-	"github.com/collyrobots/collyrobots/store/boltstore"
 )
 
 // A tagged transport answers every request from memory. Its pages have an ETag.
@@ -45,7 +43,6 @@ func BenchmarkRevalidate(b *testing.B) {
 	}{
 		{"memory", func(string) (store.Store, error) { return store.Memory(), nil }},
 		{"dir", store.Dir},
-		{"bolt", func(folder string) (store.Store, error) { return boltstore.Open(filepath.Join(folder, "pages.db")) }},
 	} {
 		for name, opts := range map[string][]collyrobots.Option{
 			"without":   nil,

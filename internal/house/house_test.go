@@ -54,7 +54,6 @@ const importRules = `
 	# Durable records. A back end with many dependencies is a separate module.
 	store:             !net/http !log
 	store/storetest:   ./store
-	store/boltstore:   ./store go.etcd.io/bbolt go.etcd.io/bbolt/errors
 
 	# Also shares the pace of several processes.
 	store/redisstore:  ./store ./store/pacer github.com/redis/go-redis/v9
@@ -261,7 +260,6 @@ func TestImportRulesCatch(t *testing.T) {
 		{"robotstest/web.go", "./internal/e2e/kit", false},
 		{"internal/e2e/kit/crawl.go", "./robotstest", true},
 		{"internal/e2e/kit/crawl.go", "./internal/pace", false},
-		{"plugin.go", "./store/boltstore", false},
 		{"plugin.go", "./store/redisstore", false},
 		{"view/state.go", "./report", true},
 		{"view/state.go", ".", false},

@@ -1,5 +1,5 @@
-// A program that uses the published modules: a crawl that keeps its robots.txt files in a bbolt
-// file.
+// A program that uses the published modules: a crawl that keeps its waiting pages in a frontier and
+// its robots.txt files in a folder.
 package main
 
 import (
@@ -15,7 +15,8 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
-	"github.com/collyrobots/collyrobots/store/boltstore"
+	"github.com/collyrobots/collyrobots/frontier"
+	"github.com/collyrobots/collyrobots/store"
 )
 
 func main() {
@@ -24,21 +25,26 @@ func main() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	if err := crawl(filepath.Join(dir, "robots.db")); err != nil {
+	if err := crawl(dir); err != nil {
 		os.RemoveAll(dir)
 		log.Fatal(err)
 	}
 }
 
-func crawl(path string) (err error) {
-	store, err := boltstore.Open(path)
+func crawl(dir string) (err error) {
+	records, err := store.Dir(filepath.Join(dir, "robots"))
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, store.Close()) }()
+	defer func() { err = errors.Join(err, records.Close()) }()
+	waiting, err := frontier.Open(filepath.Join(dir, "pages"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, waiting.Close()) }()
 	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0"))
 	c.WithTransport(site{})
-	robots, err := c.WithRobots(collyrobots.Store(store))
+	robots, err := c.WithRobots(collyrobots.Store(records), collyrobots.Frontier(waiting))
 	if err != nil {
 		return err
 	}
@@ -50,6 +56,7 @@ func crawl(path string) (err error) {
 			return err
 		}
 	}
+	c.Wait()
 	if pages != 2 {
 		return fmt.Errorf("%d pages instead of 2", pages)
 	}

@@ -163,6 +163,8 @@ func (c *core) newClientRequest(req *http.Request) *request {
 // A Turn is the right to send one request. All methods may be called from any goroutine. The
 // methods of a nil Turn do nothing.
 type Turn struct {
+	// mu protects the fields below it. It is held while the turn is answered or ended, so that both are
+	// recorded as a whole.
 	mu    sync.Mutex
 	q     *request // nil if the request needs no turn
 	ended bool     // End was called, or the request needs no turn; then the methods do nothing

@@ -15,6 +15,7 @@ import (
 // A debuggers holds the debuggers of the attached collectors. They get the events of the plugin as
 // events of Colly.
 type debuggers struct {
+	// mu protects known.
 	mu    sync.Mutex
 	known []debugger
 }

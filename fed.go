@@ -46,6 +46,7 @@ type fedPage struct {
 	// claimed.
 	hookMayFail bool
 
+	// mu protects the fields below it.
 	mu     sync.Mutex
 	timer  *time.Timer
 	ended  bool         // its result is known

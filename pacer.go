@@ -18,6 +18,7 @@ type sharedPace struct {
 	pacer  pacer.Pacer
 	report *reporter
 
+	// mu protects the fields below it.
 	mu     sync.Mutex
 	since  time.Time // the first of the failures in a row; zero if the last call succeeded
 	logged time.Time // when a failure was last logged

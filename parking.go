@@ -35,6 +35,7 @@ type frontier struct {
 	failure    atomic.Pointer[error] // the first error of store; nil if there is none
 	begun      atomic.Bool           // a dispatcher was started
 
+	// mu protects the fields below it, and dispatcher.held.
 	mu         sync.Mutex
 	collectors []weak.Pointer[hooks]   // by their numbers
 	out        map[storedKey]*attempts // of each page that is under way

@@ -29,6 +29,7 @@ type Plugin struct {
 	*core
 	controller *controller
 
+	// mu protects the fields below it. Close holds it while it releases the collectors.
 	mu    sync.Mutex
 	hooks []weak.Pointer[hooks] // of the attached collectors, which the plugin does not keep alive
 	owner *hooks                // of the collector of WithRobots, kept alive for the plugin's own requests

@@ -36,6 +36,7 @@ type policies struct {
 	shadowMemory []*policy.Memory         // one for each of shadows
 	last         []atomic.Pointer[reader] // the reader that was last used, by hostSettings.index
 
+	// mu protects readers, uses, closed, and reader.used.
 	mu      sync.Mutex
 	readers map[readerKey]*reader
 	uses    uint64 // the number of calls of open

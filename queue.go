@@ -29,6 +29,7 @@ type SitemapQueue struct {
 	cancel   context.CancelFunc
 	empty    atomic.Bool // there are no more pages
 
+	// mu protects the fields below it. GetRequest holds it while it reads sitemaps for the next page.
 	mu     sync.Mutex
 	next   func() (*feed.Page, error, bool)
 	stop   func()

@@ -15,6 +15,7 @@ const maxDifferences = 1000
 
 // A shadow compares another dialect with the one in force.
 type shadow struct {
+	// mu protects stats.
 	mu    sync.Mutex
 	stats report.ShadowStats
 }

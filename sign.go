@@ -70,6 +70,7 @@ type signatures struct {
 	failed atomic.Int64 // report.SignatureStats.Failed
 	asks   atomic.Int64 // report.SignatureStats.Asked
 
+	// mu protects hosts.
 	mu    sync.Mutex
 	hosts map[string]string // the hosts that have asked, and the nonce for the next request; "" if there is none
 }

@@ -22,6 +22,7 @@ import (
 // tdmFiles are the TDMRep files of the crawled sites. A file is requested when the first page of a
 // site is judged, and when it has expired. The other pages of the site wait for it.
 type tdmFiles struct {
+	// mu protects the fields below it, and each tdmSite.
 	mu    sync.Mutex
 	sites map[dialect.Authority]*tdmSite
 	size  int // the sum of the sizes of sites

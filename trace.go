@@ -27,6 +27,8 @@ type trace struct {
 	from   string             // Event.From
 	numbers
 
+	// mu protects the fields below it. It is held while an event of the exchange is sent, so that the
+	// events have the order of what happened.
 	mu       sync.Mutex
 	running  bool      // report.EventStarted was sent, and report.EventAnswered was not
 	at       time.Time // of the start; valid while running

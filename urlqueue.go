@@ -64,6 +64,7 @@ type urlQueue struct {
 	plugin *Plugin
 	store  urlstore.Store
 
+	// mu protects the fields below it.
 	mu       sync.Mutex
 	open     map[*fedPage]bool // pages that the queue has got and that have not ended
 	last     *fedPage          // the page that GetRequest has returned last; nil if there is none

@@ -198,6 +198,7 @@ func (j *judge) recordUse(v verdict, resp *http.Response) {
 
 // uses keeps the counts of Stats.Usage, and the verdicts on recent pages for Plugin.Usage.
 type uses struct {
+	// mu protects the fields below it.
 	mu     sync.Mutex
 	stats  *report.UsageStats // nil if no page with a Purpose was fetched
 	recent map[*url.URL]verdict

@@ -67,6 +67,7 @@ type Log struct {
 
 	witnesses []*witness
 
+	// mu protects the fields below it. It is held while the log writes to the disk.
 	mu         sync.Mutex
 	lock       *os.File
 	writer     *tiles.Writer

@@ -30,6 +30,7 @@ type files struct {
 	vfs.FS
 	lock *pebble.Lock // of the folder
 
+	// mu protects summed.
 	mu     sync.Mutex
 	summed map[string]*summedFile // by name without the folder; those that this process has written and that exist
 }
@@ -165,6 +166,7 @@ type summedFile struct {
 	mu     sync.Mutex // held while the file is synced or closed
 	closed bool
 
+	// sumMu protects the fields below it.
 	sumMu   sync.Mutex
 	written checksum
 	synced  checksum // of the part that has reached the disk

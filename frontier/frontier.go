@@ -22,8 +22,9 @@ type Frontier struct {
 	epoch time.Time
 	disk  *disk
 
-	closing sync.Once
+	closing sync.Once // makes only the first Close close the folder
 
+	// mu protects the fields below it, except those that say otherwise.
 	mu     sync.Mutex
 	closed bool
 	hosts  map[string]*host // those with pages, and some others

@@ -26,6 +26,7 @@ type space struct {
 	open   atomic.Bool // the folder is open, so writes wait until there is space
 	failed atomic.Pointer[error]
 
+	// mu protects looked.
 	mu     sync.Mutex
 	looked time.Time // when the disk was last found full
 }

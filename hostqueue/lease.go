@@ -9,6 +9,7 @@ import (
 // A hold is the lease of one host in this process. Its end is known without asking Redis: it is
 // counted from before the command that has taken or renewed the lease.
 type hold struct {
+	// mu protects until.
 	mu    sync.Mutex
 	until time.Time
 }

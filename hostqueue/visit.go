@@ -28,6 +28,7 @@ type visit struct {
 
 	expired bool // the lease expired before the request was sent; used by the goroutine of the visit
 
+	// mu protects the fields below it. It is held while links are recorded in Redis.
 	mu    sync.Mutex
 	links []page // that are not recorded yet
 	ended bool   // the links can no longer be recorded

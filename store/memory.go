@@ -15,6 +15,7 @@ func Memory() Store {
 }
 
 type memory struct {
+	// mu protects the fields below it. Update calls its function while mu is held.
 	mu      sync.Mutex
 	records map[string]record
 	closed  bool

@@ -34,6 +34,7 @@ const growthSpan = time.Minute
 
 // A growth measures how a number grows. The zero growth has no measurements.
 type growth struct {
+	// mu protects marks.
 	mu    sync.Mutex
 	marks []mark // of the last growthSpan, and one that is older
 }

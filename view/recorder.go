@@ -11,6 +11,7 @@ import (
 // A recorder records the latest starts, denials, sitemaps and robots.txt files, which Stats only
 // counts. Its memory is bounded for any number of hosts and any length of names.
 type recorder struct {
+	// mu protects the fields below it.
 	mu        sync.Mutex
 	starts    starts
 	denials   recent[denialKey, *denial]

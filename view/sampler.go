@@ -12,6 +12,7 @@ import (
 // A sampler shares results of StatsFunc among all open pages that ask the same question. The zero
 // sampler is ready for use.
 type sampler struct {
+	// mu protects last. It is held while a sample is read, so that only one is read at a time.
 	mu     sync.Mutex
 	last   map[question]*sample // expired samples are removed when the next one is read
 	growth growth

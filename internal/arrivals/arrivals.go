@@ -31,6 +31,7 @@ const (
 // Visits are the visits of any number of collectors that have not arrived. All methods may be
 // called from any goroutine. Get one from New.
 type Visits struct {
+	// mu protects the fields below it, except known, and each Visit.
 	mu      sync.Mutex
 	known   func()              // is called when a collector knows a URL; may be nil
 	counter uint64              // the number of the last visit

@@ -15,6 +15,7 @@ type Storage struct {
 
 	first atomic.Pointer[[]func()] // called before each visit is accepted
 
+	// mu protects the fields below it.
 	mu       sync.Mutex
 	exempt   map[uint64]int       // how often IsVisited returns false although the hash was visited, by hash
 	withheld map[uint64]*withheld // hashes of Withhold

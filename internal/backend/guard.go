@@ -12,6 +12,7 @@ import (
 
 // A guard wraps the callbacks of a collector.
 type guard struct {
+	// mu protects the fields below it, except skip, which is set before the first request.
 	mu        sync.Mutex
 	skip      func(*colly.Response) bool // nil before Guard
 	headers   *[]colly.ResponseHeadersCallback

@@ -18,6 +18,7 @@ type Pages struct {
 // only the hashes of their names. Two hosts with the same hash share one budget. Among a million
 // hosts, the probability of such a pair is about one in 37 million.
 type shard struct {
+	// mu protects used.
 	mu   sync.Mutex
 	used map[uint64]uint32
 }

@@ -24,6 +24,7 @@ type Listener[E any] struct {
 	lossless bool          // put drops no event; the sender calls awaitRoom after it
 	wake     chan struct{} // has an element if the pause must end now
 
+	// mu protects the fields below it, except panicked.
 	mu       sync.Mutex
 	room     sync.Cond     // with lossless: an event has left the queue, or l has stopped
 	batch    []E           // the front of the queue, from the index next on

@@ -35,6 +35,7 @@ type spending struct {
 	limits *sitemap.Limits
 	budget *Budget
 
+	// mu protects the fields below it.
 	mu    sync.Mutex
 	files int64 // files that were requested
 	read  int64 // files that were read

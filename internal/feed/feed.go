@@ -62,6 +62,8 @@ type Feed struct {
 	journal *resume.Journal
 
 	waiting atomic.Int64 // len(pending), for reading without mu
+
+	// mu protects the fields below it.
 	mu      sync.Mutex
 	pending []assignment
 	inUse   map[string]bool // the keys of the assignments of running walks

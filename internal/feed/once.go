@@ -15,6 +15,7 @@ type once struct {
 	seed maphash.Seed
 	done *hashset.Set // finished readings: a key with one name of a scope
 
+	// mu protects reading.
 	mu      sync.Mutex
 	reading map[string]*reading // by key
 }

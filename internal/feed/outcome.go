@@ -36,7 +36,7 @@ const keptExamples = 3
 // outcomes counts the outcomes of a feed.
 type outcomes struct {
 	counts     [numOutcomes]atomic.Int64
-	examplesMu sync.Mutex
+	examplesMu sync.Mutex // protects examples
 	examples   [numOutcomes][]string
 }
 

@@ -12,6 +12,7 @@ import (
 // Walks that run at the same time share the slots equally, so that a walk of a slow site cannot
 // hold all of them.
 type Slots struct {
+	// mu protects the fields below it.
 	mu      sync.Mutex
 	most    int
 	held    int

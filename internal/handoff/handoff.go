@@ -30,6 +30,7 @@ type Table[R any] struct {
 
 // A shard is one part of a table, with a lock of its own.
 type shard[R any] struct {
+	// mu protects the fields below it, and the ring of the entries.
 	mu    sync.Mutex
 	byURL map[*url.URL]*Entry[R]
 	ring  Entry[R] // the head of a ring of all entries; the next one to be looked at follows it

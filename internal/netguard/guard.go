@@ -23,6 +23,7 @@ type Guard struct {
 	allowAll bool
 	host     func(name string) Host
 
+	// mu protects refused.
 	mu      sync.RWMutex
 	refused map[string]refusal // private hosts that public hosts have led to
 }

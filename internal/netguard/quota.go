@@ -25,6 +25,7 @@ type Quota struct {
 	domain func(host string) string
 	cause  error
 
+	// mu protects counts.
 	mu     sync.Mutex
 	counts map[string]*count // by the host that causes the requests
 }

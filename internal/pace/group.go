@@ -56,6 +56,7 @@ type groupState struct {
 
 // A groups is the registry of the groups.
 type groups struct {
+	// mu protects byName, and is held while a host joins or leaves a group.
 	mu     sync.Mutex
 	byName map[string]*Host
 }

@@ -39,6 +39,8 @@ type Rules struct {
 // Each request waits in the goroutine of its caller. Only the request whose turn comes next sleeps
 // on a timer.
 type Host struct {
+	// mu protects the fields below it, except hosts, name, asked and next, and the tickets of the host.
+	// If the host belongs to a group, the lock of the group protects its pace. See lockPace and lockSelf.
 	mu    sync.Mutex
 	hosts *Hosts
 	name  string

@@ -60,13 +60,14 @@ type Hosts struct {
 	closing context.Context // the parent of calls of pacer; ends with Close
 	end     context.CancelCauseFunc
 
-	close sync.Once
+	close sync.Once     // sets err and closes done
 	done  chan struct{} // closed by Close
 	err   error         // the error passed to Close; set before done is closed
 }
 
 // A shard holds the hosts whose names have the same hash, modulo the number of shards.
 type shard struct {
+	// mu protects the fields below it, and Host.asked and Host.next of the hosts in the shard.
 	mu        sync.Mutex
 	byName    map[string]*Host
 	hand      *Host // in the ring of all hosts of the shard, the one before the next to be examined

@@ -103,6 +103,7 @@ type Cache struct {
 	closed atomic.Bool // set under mu
 	left   atomic.Bool // set by CloseIdle
 
+	// mu protects fetches and the shared fetches in it. closed is set, and running grows, while it is held.
 	mu      sync.Mutex
 	fetches map[dialect.Authority][]*sharedFetch // those under way, oldest first
 	running sync.WaitGroup

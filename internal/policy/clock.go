@@ -11,6 +11,7 @@ type clock struct {
 	limit  time.Duration
 	cancel context.CancelCauseFunc
 
+	// mu protects the fields below it.
 	mu    sync.Mutex
 	left  time.Duration // of the limit, at since
 	since time.Time     // when the clock last began to run

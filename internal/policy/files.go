@@ -20,6 +20,7 @@ import (
 type Files struct {
 	records atomic.Pointer[otter.Cache[string, []byte]] // nil before Share
 
+	// mu protects claims. It is also held while a record is changed.
 	mu     sync.Mutex
 	claims map[dialect.Authority]*claim
 }

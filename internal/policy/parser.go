@@ -63,6 +63,7 @@ type parser struct {
 	rateAsWritten bool        // obey Request-rate and Visit-time although the dialect does not support them
 	empty         *parsedFile
 
+	// mu protects inUse.
 	mu    sync.Mutex
 	inUse map[sum]*parsedFile
 }

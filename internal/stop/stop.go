@@ -60,7 +60,9 @@ type record struct {
 // Hosts has the hosts that have refused a request and have not accepted one since. The zero value
 // is empty. All methods may be called from any goroutine.
 type Hosts struct {
-	count  atomic.Int64 // len(byName), which is read without the lock
+	count atomic.Int64 // len(byName), which is read without the lock
+
+	// mu protects byName and limit.
 	mu     sync.Mutex
 	byName map[string]*record
 	limit  int // sweep is called when byName has this length and at least keepAll

@@ -11,6 +11,7 @@ import (
 // their retries are recognized. The zero value is empty. All methods may be called from any
 // goroutine.
 type Answered struct {
+	// mu protects the fields below it.
 	mu       sync.Mutex
 	requests map[key]answeredRequest
 	limit    int // when requests has this length, sweep is called

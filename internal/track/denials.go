@@ -31,6 +31,8 @@ const handover = 100 * time.Millisecond
 // All methods may be called from any goroutine.
 type Denials struct {
 	count atomic.Int32 // len(rows), which a hook reads without the lock
+
+	// mu protects the fields below it.
 	mu    sync.Mutex
 	rows  map[key]Row
 	limit int // when rows has this length, sweep is called

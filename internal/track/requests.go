@@ -19,7 +19,9 @@ type Requests struct {
 	hold   func() (release func()) // makes Collector.Wait wait
 	missed func()                  // is called if no hook comes
 
-	count   atomic.Int32 // len(records), which a hook reads without the lock
+	count atomic.Int32 // len(records), which a hook reads without the lock
+
+	// mu protects records.
 	mu      sync.Mutex
 	records map[weak.Pointer[colly.Request]]*record
 }

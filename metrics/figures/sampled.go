@@ -192,6 +192,8 @@ type Sample struct {
 type Sampler struct {
 	read func(visit func(report.HostStats)) report.Stats // Plugin.StatsFunc
 
+	// mu protects the fields below it. It is held while a sample is read, so that only one is read at a
+	// time.
 	mu    sync.Mutex
 	last  *Sample
 	until time.Time

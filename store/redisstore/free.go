@@ -11,6 +11,7 @@ import (
 // This does not make a gap shorter than a delay. Redis records the time until which requests that
 // rely on its answer may be sent. No request with a delay starts before one delay after that time.
 type freeHosts struct {
+	// mu protects byName and the hosts in it.
 	mu     sync.Mutex
 	byName map[string]*freeHost
 }

@@ -106,6 +106,8 @@ func (s *Store) give(g giveBack) error {
 // late holds the releases that could not be sent because Redis was away.
 type late struct {
 	some atomic.Bool
+
+	// mu protects list.
 	mu   sync.Mutex
 	list []giveBack
 }

@@ -85,7 +85,7 @@ type Store struct {
 	free     freeHosts
 	unfit    error // why this Redis cannot keep a pace; nil if it can
 
-	close  sync.Once
+	close  sync.Once // closes closed
 	closed chan struct{}
 }
 

@@ -11,6 +11,7 @@ import (
 type report struct {
 	log *slog.Logger
 
+	// mu protects kinds.
 	mu    sync.Mutex
 	kinds map[string]*occurrence
 }

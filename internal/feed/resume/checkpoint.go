@@ -18,6 +18,7 @@ type Checkpoint struct {
 	key     string // of the record in the store
 	name    string
 
+	// mu protects the fields below it.
 	mu       sync.Mutex
 	record   record // without Next, Left and Done
 	next     Mark   // the pages before it need not be examined again, unless they are in left or inFlight

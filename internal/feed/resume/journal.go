@@ -56,6 +56,7 @@ type Journal struct {
 
 	writing sync.Mutex // held while records are written
 
+	// mu protects the fields below it.
 	mu        sync.Mutex
 	unwritten int                 // the number of pages that are done but not recorded
 	changed   map[*Checkpoint]int // how many of these pages each changed checkpoint has

@@ -19,104 +19,27 @@ import (
 	"github.com/gocolly/colly/v2/queue"
 
 	"github.com/collyrobots/collyrobots"
-	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// The programs in failingPrograms are in the style of public Colly programs.
+// The programs in failingPrograms are in the style of public Colly programs. Their sites, network or
+// context fail, or they are stopped.
 
-// A failingProgram is a program whose sites, network or context fail, or that is stopped. In each
-// case it must end within a time, each page that it begins must end in OnError or OnScraped, and
-// the server must get only requests that robots.txt allows, with its delay.
-type failingProgram struct {
-	name    string
-	sites   func() robotstest.Sites
-	options []collyrobots.Option
-	within  time.Duration
-	aborts  int // requests that the plugin ends without OnError, because their retries cannot succeed
-	run     func(p *failingRun)
-}
-
-type failingRun struct {
-	*programRun
-	begun, ended atomic.Int64
-	mu           sync.Mutex
-	errs         map[string]error // the last error of each URL
-	scraped      map[string]int
-	failed       map[string]int
-}
-
-// hear counts the callbacks of c, which is attached afterwards.
-func (p *failingRun) hear(c *colly.Collector) *colly.Collector {
-	c.OnRequest(func(*colly.Request) { p.begun.Add(1) })
-	c.OnError(func(r *colly.Response, err error) {
-		p.ended.Add(1)
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.errs[r.Request.URL.String()] = err
-		p.failed[r.Request.URL.String()]++
-	})
-	c.OnScraped(func(r *colly.Response) {
-		p.ended.Add(1)
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.scraped[r.Request.URL.String()]++
-	})
-	return c
-}
-
-// new returns an attached collector whose callbacks are counted.
-func (p *failingRun) new(options ...colly.CollectorOption) *colly.Collector {
-	c := p.hear(p.collector(options...))
-	p.attach(c)
-	return c
-}
-
-// TestFailingPrograms runs each failing program and checks what failingProgram requires.
+// TestFailingPrograms runs each failing program and checks what checkEnds requires.
 func TestFailingPrograms(t *testing.T) {
 	for _, x := range failingPrograms {
-		t.Run(x.name, func(t *testing.T) { x.check(t) })
+		t.Run(x.name, func(t *testing.T) { x.checkEnds(t) })
 	}
 }
 
-// check runs a program and checks what failingProgram requires.
-func (x failingProgram) check(t *testing.T) {
-	t.Helper()
-	kit.InBubble(t, x.sites(), func(t *testing.T, web *robotstest.Web) {
-		options := append([]collyrobots.Option{collyrobots.Logger(slog.New(slog.DiscardHandler))}, x.options...)
-		plugin, err := collyrobots.New(options...)
-		kit.Must(t, err)
-		p := &failingRun{
-			programRun: &programRun{T: t, web: web, plugin: plugin},
-			errs:       make(map[string]error),
-			scraped:    make(map[string]int),
-			failed:     make(map[string]int),
-		}
-		began := time.Now()
-		x.run(p)
-		took := time.Since(began)
-		synctest.Wait()
-		kit.Must(t, plugin.Close())
-		if took > x.within {
-			t.Errorf("the program took %v, want at most %v", took, x.within)
-		}
-		if begun, ended := int(p.begun.Load()), int(p.ended.Load()); begun != ended+x.aborts || begun == 0 {
-			t.Errorf("%d requests began and %d ended, want %d without an end", begun, ended, x.aborts)
-		}
-		if len(web.Log("")) > 0 {
-			robotstest.Verify(t, web, dialect.RFC9309())
-		}
-	})
-}
-
 // wantPages checks that each of the n pages was scraped once.
-func (p *failingRun) wantPages(format string, n int) {
+func wantPages(p *kit.Run, format string, n int) {
 	p.Helper()
 	for i := range n {
-		if u := fmt.Sprintf(format, i); p.scraped[u] != 1 {
-			p.Errorf("%s was scraped %d times, want once: %v", u, p.scraped[u], p.errs[u])
+		if u := fmt.Sprintf(format, i); p.Scraped()[u] != 1 {
+			p.Errorf("%s was scraped %d times, want once: %v", u, p.Scraped()[u], p.Errs()[u])
 		}
 	}
 }
@@ -172,9 +95,9 @@ func retryAll(c *colly.Collector, n int, pause time.Duration) {
 }
 
 // lateProgram visits the pages of a site whose robots.txt fails at first.
-func lateProgram(options ...colly.CollectorOption) func(p *failingRun) {
-	return func(p *failingRun) {
-		c := p.new(options...)
+func lateProgram(options ...colly.CollectorOption) func(p *kit.Run) {
+	return func(p *kit.Run) {
+		c := p.New(options...)
 		c.SetRequestTimeout(5 * time.Second)
 		retryAll(c, 200, 30*time.Second)
 		for i := range 5 {
@@ -182,19 +105,19 @@ func lateProgram(options ...colly.CollectorOption) func(p *failingRun) {
 		}
 		c.Visit("http://a.test/5")
 		c.Wait()
-		p.wantPages("http://a.test/%d", 5)
-		if err := p.errs["http://a.test/5"]; !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+		wantPages(p, "http://a.test/%d", 5)
+		if err := p.Errs()["http://a.test/5"]; !errors.Is(err, colly.ErrRobotsTxtBlocked) {
 			p.Errorf("/5: got %v, want a denial", err)
 		}
 	}
 }
 
 // spinEarly is like spin, but the callback is registered before the plugin.
-func spinEarly(urls []string, options ...colly.CollectorOption) func(p *failingRun) {
-	return func(p *failingRun) {
-		c := p.collector(options...)
+func spinEarly(urls []string, options ...colly.CollectorOption) func(p *kit.Run) {
+	return func(p *kit.Run) {
+		c := p.Collector(options...)
 		c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
-		p.attach(p.hear(c))
+		p.Attach(p.Count(c))
 		for _, u := range urls {
 			c.Visit(u)
 		}
@@ -203,9 +126,9 @@ func spinEarly(urls []string, options ...colly.CollectorOption) func(p *failingR
 }
 
 // spin visits pages and always retries those that fail.
-func spin(urls []string, options ...colly.CollectorOption) func(p *failingRun) {
-	return func(p *failingRun) {
-		c := p.new(options...)
+func spin(urls []string, options ...colly.CollectorOption) func(p *kit.Run) {
+	return func(p *kit.Run) {
+		c := p.New(options...)
 		c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
 		for _, u := range urls {
 			c.Visit(u)
@@ -214,7 +137,7 @@ func spin(urls []string, options ...colly.CollectorOption) func(p *failingRun) {
 	}
 }
 
-var failingPrograms = []failingProgram{
+var failingPrograms = []program{
 	{name: "robots.txt answers 500 at first, sync", sites: late(3, status(500)), within: 4 * time.Hour, run: lateProgram()},
 	{name: "robots.txt answers 500 at first, async", sites: late(3, status(500)), within: 4 * time.Hour, run: lateProgram(kit.Async...)},
 	{name: "robots.txt hangs at first, sync", sites: late(3, kit.Hang), within: time.Hour, run: lateProgram()},
@@ -244,9 +167,9 @@ var failingPrograms = []failingProgram{
 			},
 			"b.test": {"/robots.txt": 404, "*": busy},
 		}
-	}, run: func(p *failingRun) {
+	}, run: func(p *kit.Run) {
 		for mode, options := range kit.Modes {
-			c := p.new(options...)
+			c := p.New(options...)
 			if mode == "async" {
 				c.Visit("http://b.test/1")
 				c.Wait()
@@ -272,20 +195,20 @@ var failingPrograms = []failingProgram{
 			}
 		}
 	}},
-	{name: "retries canceled pages without a bound", within: time.Minute, aborts: 7, sites: slowPages(9, "User-agent: *\nCrawl-delay: 10\n"), run: func(p *failingRun) {
+	{name: "retries canceled pages without a bound", within: time.Minute, aborts: 7, sites: slowPages(9, "User-agent: *\nCrawl-delay: 10\n"), run: func(p *kit.Run) {
 		ctx, cancel := context.WithTimeout(context.Background(), 25*time.Second)
 		defer cancel()
-		c := p.new(colly.Async(), colly.StdlibContext(ctx))
+		c := p.New(colly.Async(), colly.StdlibContext(ctx))
 		c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
 		for i := range 9 {
 			c.Visit(fmt.Sprint("http://a.test/", i))
 		}
 		c.Wait()
 	}},
-	{name: "retries pages of a closed plugin without a bound", within: time.Minute, sites: slowPages(9, "User-agent: *\nCrawl-delay: 10\n"), aborts: 7, run: func(p *failingRun) {
-		c := p.new(kit.Async...)
+	{name: "retries pages of a closed plugin without a bound", within: time.Minute, sites: slowPages(9, "User-agent: *\nCrawl-delay: 10\n"), aborts: 7, run: func(p *kit.Run) {
+		c := p.New(kit.Async...)
 		c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
-		time.AfterFunc(25*time.Second, func() { p.plugin.Close() })
+		time.AfterFunc(25*time.Second, func() { p.Plugin.Close() })
 		for i := range 9 {
 			c.Visit(fmt.Sprint("http://a.test/", i))
 		}
@@ -297,9 +220,9 @@ var failingPrograms = []failingProgram{
 			sites[fmt.Sprintf("proxy%d.test:3128", i)] = nil
 		}
 		return sites
-	}, run: func(p *failingRun) {
-		c := p.hear(p.collector(kit.Async...))
-		transport := p.web.Transport()
+	}, run: func(p *kit.Run) {
+		c := p.Count(p.Collector(kit.Async...))
+		transport := p.Web.Transport()
 		dial := transport.DialContext
 		began := time.Now()
 		transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -313,7 +236,7 @@ var failingPrograms = []failingProgram{
 		rotate, err := proxy.RoundRobinProxySwitcher("http://proxy0.test:3128", "http://proxy1.test:3128", "http://proxy2.test:3128")
 		kit.Must(p.T, err)
 		c.SetProxyFunc(rotate)
-		p.attach(c)
+		p.Attach(c)
 		retryAll(c, 10, 0)
 		for i := range 30 {
 			if i != 7 {
@@ -323,17 +246,17 @@ var failingPrograms = []failingProgram{
 		c.Visit("http://a.test/7")
 		c.Wait()
 		for i := range 30 {
-			if i != 7 && p.scraped[fmt.Sprint("http://a.test/", i)] != 1 {
-				p.Errorf("/%d: got %v", i, p.errs[fmt.Sprint("http://a.test/", i)])
+			if i != 7 && p.Scraped()[fmt.Sprint("http://a.test/", i)] != 1 {
+				p.Errorf("/%d: got %v", i, p.Errs()[fmt.Sprint("http://a.test/", i)])
 			}
 		}
 	}},
-	{name: "a host is reachable later", within: time.Hour, sites: slowPages(9, "User-agent: *\nCrawl-delay: 1\n"), run: func(p *failingRun) {
-		c := p.new(kit.Async...)
+	{name: "a host is reachable later", within: time.Hour, sites: slowPages(9, "User-agent: *\nCrawl-delay: 1\n"), run: func(p *kit.Run) {
+		c := p.New(kit.Async...)
 		retryAll(c, 50, 3*time.Second)
 		time.AfterFunc(40*time.Second, func() {
 			for uri, answer := range robotstest.Pages(9, "User-agent: *\nCrawl-delay: 3\n") {
-				p.web.Set("late.test", uri, answer)
+				p.Web.Set("late.test", uri, answer)
 			}
 		})
 		for i := range 9 {
@@ -341,8 +264,8 @@ var failingPrograms = []failingProgram{
 			c.Visit(fmt.Sprint("http://a.test/", i))
 		}
 		c.Wait()
-		p.wantPages("http://a.test/%d", 9)
-		p.wantPages("http://late.test/%d", 9)
+		wantPages(p, "http://a.test/%d", 9)
+		wantPages(p, "http://late.test/%d", 9)
 	}},
 	{name: "the server resets every second page", within: time.Hour, sites: func() robotstest.Sites {
 		a := robotstest.Pages(9, "User-agent: *\nCrawl-delay: 2\n")
@@ -350,17 +273,17 @@ var failingPrograms = []failingProgram{
 			a[fmt.Sprint("/", i)] = failsFirst(2, kit.Drop, answers("a page"))
 		}
 		return robotstest.Sites{"a.test": a}
-	}, run: func(p *failingRun) {
-		c := p.new(kit.Async...)
+	}, run: func(p *kit.Run) {
+		c := p.New(kit.Async...)
 		kit.Must(p.T, c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 2}))
 		c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
 		for i := range 9 {
 			c.Visit(fmt.Sprint("http://a.test/", i))
 		}
 		c.Wait()
-		p.wantPages("http://a.test/%d", 9)
+		wantPages(p, "http://a.test/%d", 9)
 	}},
-	{name: "a queue of throttled pages", within: 4 * time.Hour, options: []collyrobots.Option{collyrobots.RetryThrottled(3)}, sites: func() robotstest.Sites {
+	{name: "a queue of throttled pages", within: 4 * time.Hour, options: func() []collyrobots.Option { return []collyrobots.Option{collyrobots.RetryThrottled(3)} }, sites: func() robotstest.Sites {
 		a := robotstest.Pages(9, "User-agent: *\nCrawl-delay: 2\nDisallow: /8\n")
 		for i := range 9 {
 			a[fmt.Sprint("/", i)] = failsFirst(i%3, func(w http.ResponseWriter, _ *http.Request) {
@@ -369,25 +292,25 @@ var failingPrograms = []failingProgram{
 			}, answers("a page"))
 		}
 		return robotstest.Sites{"a.test": a}
-	}, run: func(p *failingRun) {
-		c := p.new()
+	}, run: func(p *kit.Run) {
+		c := p.New()
 		q, err := queue.New(3, &queue.InMemoryQueueStorage{MaxSize: 100})
 		kit.Must(p.T, err)
 		for i := range 9 {
 			kit.Must(p.T, q.AddURL(fmt.Sprint("http://a.test/", i)))
 		}
 		kit.Must(p.T, q.Run(c))
-		p.wantPages("http://a.test/%d", 8)
+		wantPages(p, "http://a.test/%d", 8)
 	}},
 	{name: "a service with a collector for each job", within: 10 * time.Minute, sites: func() robotstest.Sites {
 		return robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 1\nDisallow: /3\n"), "b.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 3\n"), "c.test": {"/robots.txt": kit.Hang}}
-	}, run: func(p *failingRun) {
+	}, run: func(p *kit.Run) {
 		var jobs sync.WaitGroup
 		for i := range 12 {
 			jobs.Go(func() {
 				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(5+5*i)*time.Second)
 				defer cancel()
-				c := p.new(colly.StdlibContext(ctx), colly.Async(i%2 == 0))
+				c := p.New(colly.StdlibContext(ctx), colly.Async(i%2 == 0))
 				for _, host := range []string{"a", "b", "c"} {
 					for page := range 4 {
 						c.Visit(fmt.Sprintf("http://%s.test/%d", host, page))
@@ -400,11 +323,11 @@ var failingPrograms = []failingProgram{
 	}},
 	{name: "a service that is closed during the crawl", within: 31 * time.Second, sites: func() robotstest.Sites {
 		return robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 1\nDisallow: /3\n"), "b.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 3\n"), "c.test": {"/robots.txt": kit.Hang}}
-	}, run: func(p *failingRun) {
+	}, run: func(p *kit.Run) {
 		var jobs sync.WaitGroup
 		for i := range 12 {
 			jobs.Go(func() {
-				c := p.new(colly.Async(i%2 == 0))
+				c := p.New(colly.Async(i%2 == 0))
 				for page := range 9 {
 					for _, host := range []string{"a", "b", "c"} {
 						err := c.Visit(fmt.Sprintf("http://%s.test/%d", host, page))
@@ -417,11 +340,11 @@ var failingPrograms = []failingProgram{
 			})
 		}
 		time.Sleep(30 * time.Second)
-		kit.Must(p.T, p.plugin.Close())
+		kit.Must(p.T, p.Plugin.Close())
 		jobs.Wait()
 	}},
-	{name: "many goroutines visit with one synchronous collector", within: 2 * time.Minute, sites: slowPages(40, "User-agent: *\nCrawl-delay: 1\nDisallow: /1\n"), run: func(p *failingRun) {
-		c := p.new()
+	{name: "many goroutines visit with one synchronous collector", within: 2 * time.Minute, sites: slowPages(40, "User-agent: *\nCrawl-delay: 1\nDisallow: /1\n"), run: func(p *kit.Run) {
+		c := p.New()
 		var workers sync.WaitGroup
 		for i := range 40 {
 			workers.Go(func() {
@@ -439,16 +362,16 @@ var failingPrograms = []failingProgram{
 	}},
 	{name: "changes its proxy, transport and client between visits", within: 2 * time.Minute, sites: func() robotstest.Sites {
 		return robotstest.Sites{"a.test": robotstest.Pages(30, "User-agent: *\nCrawl-delay: 1\nDisallow: /29\n"), "proxy.test:3128": nil}
-	}, run: func(p *failingRun) {
-		c := p.new(colly.AllowURLRevisit())
+	}, run: func(p *kit.Run) {
+		c := p.New(colly.AllowURLRevisit())
 		for i := range 30 {
 			switch i % 4 {
 			case 0:
 				kit.Must(p.T, c.SetProxy("http://proxy.test:3128"))
 			case 1:
-				c.WithTransport(p.web.Transport())
+				c.WithTransport(p.Web.Transport())
 			case 2:
-				c.SetClient(&http.Client{Transport: p.web.Transport()})
+				c.SetClient(&http.Client{Transport: p.Web.Transport()})
 			case 3:
 				c.SetRequestTimeout(time.Duration(i) * time.Second)
 			}
@@ -458,12 +381,12 @@ var failingPrograms = []failingProgram{
 			}
 		}
 	}},
-	{name: "clones of clones", within: 2 * time.Minute, sites: slowPages(30, "User-agent: *\nCrawl-delay: 1\nDisallow: /29\n"), run: func(p *failingRun) {
-		c := p.new(kit.Async...)
+	{name: "clones of clones", within: 2 * time.Minute, sites: slowPages(30, "User-agent: *\nCrawl-delay: 1\nDisallow: /29\n"), run: func(p *kit.Run) {
+		c := p.New(kit.Async...)
 		for i := range 30 {
-			c = p.hear(c.Clone())
+			c = p.Count(c.Clone())
 			if i%3 != 0 {
-				p.attach(c)
+				p.Attach(c)
 			}
 			c.Visit(fmt.Sprint("http://a.test/", i))
 			if i%5 == 0 {
@@ -472,14 +395,14 @@ var failingPrograms = []failingProgram{
 			defer c.Wait()
 		}
 	}},
-	{name: "a delay and a LimitRule", within: 25 * time.Second, sites: slowPages(30, "User-agent: *\nCrawl-delay: 2\nDisallow: /1\n"), run: func(p *failingRun) {
-		c := p.new(kit.Async...)
+	{name: "a delay and a LimitRule", within: 25 * time.Second, sites: slowPages(30, "User-agent: *\nCrawl-delay: 2\nDisallow: /1\n"), run: func(p *kit.Run) {
+		c := p.New(kit.Async...)
 		kit.Must(p.T, c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 2, Delay: time.Second}))
 		for i := range 10 {
 			c.Visit(fmt.Sprint("http://a.test/", i))
 		}
 		c.Wait()
-		if log := p.web.Log("a.test"); len(log) != 10 || log[9].Elapsed != 18*time.Second {
+		if log := p.Web.Log("a.test"); len(log) != 10 || log[9].Elapsed != 18*time.Second {
 			p.Errorf("got log %s, want 10 requests in 18s", log)
 		}
 	}},
@@ -489,15 +412,15 @@ var failingPrograms = []failingProgram{
 			"b.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 10\n", "/": robotstest.Redirect("http://c.test/"), "/2": robotstest.Redirect("http://a.test/3")},
 			"c.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 20\nDisallow: /closed\n", "/": robotstest.Redirect("http://a.test/2")},
 		}
-	}, run: func(p *failingRun) {
-		c := p.new(kit.Async...)
+	}, run: func(p *kit.Run) {
+		c := p.New(kit.Async...)
 		c.Visit("http://a.test/")
 		c.Visit("http://a.test/end")
 		c.Wait()
 	}},
-	{name: "a transport that fails in each way", within: 2 * time.Minute, aborts: 3, sites: slowPages(30, "User-agent: *\nCrawl-delay: 1\nDisallow: /29\n"), run: func(p *failingRun) {
-		c := p.hear(p.collector())
-		inner := p.web.Transport()
+	{name: "a transport that fails in each way", within: 2 * time.Minute, aborts: 3, sites: slowPages(30, "User-agent: *\nCrawl-delay: 1\nDisallow: /29\n"), run: func(p *kit.Run) {
+		c := p.Count(p.Collector())
+		inner := p.Web.Transport()
 		n := 0
 		c.WithTransport(kit.RoundTripper(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Path != "/robots.txt" {
@@ -511,7 +434,7 @@ var failingPrograms = []failingProgram{
 			}
 			return inner.RoundTrip(r)
 		}))
-		p.attach(c)
+		p.Attach(c)
 		for i := range 12 {
 			func() {
 				defer func() { recover() }()
@@ -520,8 +443,8 @@ var failingPrograms = []failingProgram{
 		}
 		c.Wait()
 	}},
-	{name: "retries pages of another shard without a bound", within: time.Minute, aborts: 1, options: []collyrobots.Option{collyrobots.ShardByHost(2, 0)},
-		sites: slowPages(2, ""), run: func(p *failingRun) {
+	{name: "retries pages of another shard without a bound", within: time.Minute, aborts: 1, options: func() []collyrobots.Option { return []collyrobots.Option{collyrobots.ShardByHost(2, 0)} },
+		sites: slowPages(2, ""), run: func(p *kit.Run) {
 			for i := range 20 {
 				u := fmt.Sprintf("http://host%d.test/", i)
 				shard, err := collyrobots.ShardOf(u, 2)
@@ -533,8 +456,8 @@ var failingPrograms = []failingProgram{
 			}
 			p.Error("no host belongs to the other shard")
 		}},
-	{name: "posts a denied form without a bound", within: time.Minute, aborts: 1, sites: slowPages(2, "User-agent: *\nDisallow: /1\n"), run: func(p *failingRun) {
-		c := p.new()
+	{name: "posts a denied form without a bound", within: time.Minute, aborts: 1, sites: slowPages(2, "User-agent: *\nDisallow: /1\n"), run: func(p *kit.Run) {
+		c := p.New()
 		c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
 		if err := c.Post("http://a.test/1", map[string]string{"q": "x"}); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
 			p.Errorf("Post returned %v, want a denial", err)
@@ -547,14 +470,14 @@ var failingPrograms = []failingProgram{
 			io.WriteString(w, "User-agent: *\nCrawl-delay: 2\n")
 		}, answers("User-agent: *\nCrawl-delay: 5\nDisallow: /2\n"))
 		return robotstest.Sites{"a.test": a}
-	}, run: func(p *failingRun) {
-		c := p.new(kit.Async...)
+	}, run: func(p *kit.Run) {
+		c := p.New(kit.Async...)
 		kit.Must(p.T, c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 3, Delay: time.Second}))
 		for i := range 30 {
 			c.Visit(fmt.Sprint("http://a.test/", i))
 		}
 		c.Wait()
-		for u, err := range p.errs {
+		for u, err := range p.Errs() {
 			if !errors.Is(err, colly.ErrRobotsTxtBlocked) {
 				p.Errorf("%s: got %v, want a denial", u, err)
 			}
@@ -562,8 +485,8 @@ var failingPrograms = []failingProgram{
 	}},
 	{name: "a slow host and a fast one share a LimitRule", within: 10 * time.Minute, sites: func() robotstest.Sites {
 		return robotstest.Sites{"a.test": robotstest.Pages(20, "User-agent: *\nCrawl-delay: 20\nDisallow: /1\n"), "b.test": robotstest.Pages(20, "User-agent: *\nCrawl-delay: 1\n")}
-	}, run: func(p *failingRun) {
-		c := p.new(kit.Async...)
+	}, run: func(p *kit.Run) {
+		c := p.New(kit.Async...)
 		kit.Must(p.T, c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 2}))
 		for _, host := range []string{"a", "b"} {
 			for i := range 20 {
@@ -571,14 +494,14 @@ var failingPrograms = []failingProgram{
 			}
 		}
 		c.Wait()
-		p.wantPages("http://b.test/%d", 20)
-		if log := p.web.Log("b.test"); log[len(log)-1].Elapsed > 30*time.Second {
+		wantPages(p, "http://b.test/%d", 20)
+		if log := p.Web.Log("b.test"); log[len(log)-1].Elapsed > 30*time.Second {
 			p.Errorf("the fast host waited for the slow one:\n%s", log)
 		}
 	}},
-	{name: "closes the plugin in OnError", within: time.Minute, sites: slowPages(9, "User-agent: *\nCrawl-delay: 3\nDisallow: /4\n"), run: func(p *failingRun) {
-		c := p.new(kit.Async...)
-		c.OnError(func(*colly.Response, error) { kit.Must(p.T, p.plugin.Close()) })
+	{name: "closes the plugin in OnError", within: time.Minute, sites: slowPages(9, "User-agent: *\nCrawl-delay: 3\nDisallow: /4\n"), run: func(p *kit.Run) {
+		c := p.New(kit.Async...)
+		c.OnError(func(*colly.Response, error) { kit.Must(p.T, p.Plugin.Close()) })
 		for i := range 4 {
 			c.Visit(fmt.Sprint("http://a.test/", i))
 		}
@@ -588,8 +511,8 @@ var failingPrograms = []failingProgram{
 		}
 		c.Wait()
 	}},
-	{name: "has a context for each page", within: 5 * time.Minute, sites: slowPages(12, "User-agent: *\nCrawl-delay: 4\n"), run: func(p *failingRun) {
-		c := p.new(colly.AllowURLRevisit())
+	{name: "has a context for each page", within: 5 * time.Minute, sites: slowPages(12, "User-agent: *\nCrawl-delay: 4\n"), run: func(p *kit.Run) {
+		c := p.New(colly.AllowURLRevisit())
 		for i := range 12 {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+i)*time.Second)
 			c.Context = ctx
@@ -599,16 +522,16 @@ var failingPrograms = []failingProgram{
 			}
 			cancel()
 		}
-		if n := len(p.scraped); n < 8 {
-			p.Errorf("got %d pages, want at least 8: %v", n, p.errs)
+		if n := len(p.Scraped()); n < 8 {
+			p.Errorf("got %d pages, want at least 8: %v", n, p.Errs())
 		}
 	}},
 	{name: "a proxy hangs during the crawl", within: time.Hour, sites: func() robotstest.Sites {
 		return robotstest.Sites{"a.test": robotstest.Pages(12, "User-agent: *\nCrawl-delay: 1\n"), "proxy0.test:3128": nil, "proxy1.test:3128": nil}
-	}, run: func(p *failingRun) {
-		c := p.hear(p.collector(kit.Async...))
+	}, run: func(p *kit.Run) {
+		c := p.Count(p.Collector(kit.Async...))
 		c.SetRequestTimeout(5 * time.Second)
-		transport := p.web.Transport()
+		transport := p.Web.Transport()
 		transport.DisableKeepAlives = true
 		dial := transport.DialContext
 		began := time.Now()
@@ -623,28 +546,28 @@ var failingPrograms = []failingProgram{
 		rotate, err := proxy.RoundRobinProxySwitcher("http://proxy0.test:3128", "http://proxy1.test:3128")
 		kit.Must(p.T, err)
 		c.SetProxyFunc(rotate)
-		p.attach(c)
+		p.Attach(c)
 		retryAll(c, 20, 0)
 		for i := range 12 {
 			c.Visit(fmt.Sprint("http://a.test/", i))
 		}
 		c.Wait()
-		p.wantPages("http://a.test/%d", 12)
+		wantPages(p, "http://a.test/%d", 12)
 	}},
 	{name: "robots.txt redirects without end", within: time.Minute, sites: func() robotstest.Sites {
 		a := robotstest.Pages(5, "")
 		a["/robots.txt"] = robotstest.Redirect("/robots.txt?again")
 		a["/robots.txt?again"] = robotstest.Redirect("/robots.txt")
 		return robotstest.Sites{"a.test": a}
-	}, run: func(p *failingRun) {
-		c := p.new(kit.Async...)
+	}, run: func(p *kit.Run) {
+		c := p.New(kit.Async...)
 		for i := range 5 {
 			c.Visit(fmt.Sprint("http://a.test/", i))
 		}
 		c.Wait()
 	}},
-	{name: "repeated Attach and Close", within: 2 * time.Minute, sites: slowPages(60, "User-agent: *\nCrawl-delay: 1\nDisallow: /1\n"), run: func(p *failingRun) {
-		c := p.hear(p.collector(kit.Async...))
+	{name: "repeated Attach and Close", within: 2 * time.Minute, sites: slowPages(60, "User-agent: *\nCrawl-delay: 1\nDisallow: /1\n"), run: func(p *kit.Run) {
+		c := p.Count(p.Collector(kit.Async...))
 		for i := range 20 {
 			plugin, err := collyrobots.WithRobots(c, collyrobots.Logger(slog.New(slog.DiscardHandler)))
 			kit.Must(p.T, err)

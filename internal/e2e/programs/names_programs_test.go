@@ -65,18 +65,18 @@ func sameButDelay(n int) []collyrobots.Option {
 
 // namesPrograms have several crawler names, and options for single hosts.
 var namesPrograms = []program{
-	{name: "has a user agent for each customer", sites: library, closed: groupsOfCustomers(customers), run: func(p *programRun) {
+	{name: "has a user agent for each customer", sites: library, closed: groupsOfCustomers(customers), run: func(p *kit.Run) {
 		for i := range customers {
-			c := p.got(p.collector(colly.UserAgent(spacedName(i) + "/1.0")))
-			p.attach(c)
+			c := got(p, p.Collector(colly.UserAgent(spacedName(i)+"/1.0")))
+			p.Attach(c)
 			visitEach(c, "http://a.test/1", "http://a.test/closed/1", "http://a.test/2", "http://b.test/3")
 		}
 	}},
-	{name: "has a user agent for each customer, in parallel", sites: library, unordered: true, closed: groupsOfCustomers(customers), run: func(p *programRun) {
+	{name: "has a user agent for each customer, in parallel", sites: library, unordered: true, closed: groupsOfCustomers(customers), run: func(p *kit.Run) {
 		var group sync.WaitGroup
 		for i := range customers {
-			c := p.got(p.collector(colly.UserAgent(spacedName(i)), colly.Async()))
-			p.attach(c)
+			c := got(p, p.Collector(colly.UserAgent(spacedName(i)), colly.Async()))
+			p.Attach(c)
 			group.Go(func() {
 				visitEach(c, "http://a.test/1", "http://a.test/closed/1", "http://a.test/2", "http://b.test/3")
 				c.Wait()
@@ -84,23 +84,23 @@ var namesPrograms = []program{
 		}
 		group.Wait()
 	}},
-	{name: "has clones of a base collector with names of their own", sites: library, closed: groupsOfCustomers(customers), run: func(p *programRun) {
-		base := p.collector()
+	{name: "has clones of a base collector with names of their own", sites: library, closed: groupsOfCustomers(customers), run: func(p *kit.Run) {
+		base := p.Collector()
 		for i := range customers {
-			c := p.got(base.Clone())
+			c := got(p, base.Clone())
 			c.UserAgent = spacedName(i)
-			p.attach(c)
+			p.Attach(c)
 			visitEach(c, "http://a.test/1", "http://a.test/closed/1", "http://a.test/3")
 		}
 	}},
 	{name: "has two names and 20 hosts that differ only in their delay", sites: hosts(20),
 		options: func() []collyrobots.Option { return sameButDelay(20) },
 		closed:  "User-agent: CustomerAA\nDisallow: /1\nDisallow: /closed\n\nUser-agent: CustomerAB\nDisallow: /2\nDisallow: /closed\n",
-		run: func(p *programRun) {
+		run: func(p *kit.Run) {
 			for i := range 20 {
 				for name := range 2 {
-					c := p.got(p.collector(colly.UserAgent(spacedName(name))))
-					p.attach(c)
+					c := got(p, p.Collector(colly.UserAgent(spacedName(name))))
+					p.Attach(c)
 					visitEach(c, fmt.Sprintf("http://h%d.test/1", i), fmt.Sprintf("http://h%d.test/2", i), fmt.Sprintf("http://h%d.test/closed/1", i))
 				}
 			}
@@ -114,29 +114,29 @@ var namesPrograms = []program{
 			return options
 		},
 		closed: groupsOfCustomers(40),
-		run: func(p *programRun) {
+		run: func(p *kit.Run) {
 			for i := range 40 {
-				c := p.got(p.collector(colly.UserAgent(spacedName(i))))
-				p.attach(c)
+				c := got(p, p.Collector(colly.UserAgent(spacedName(i))))
+				p.Attach(c)
 				host := fmt.Sprintf("http://h%d.test", i%10)
 				visitEach(c, host+"/1", host+"/2", host+"/closed/1")
 			}
 		}},
-	{name: "changes its name for each request", sites: library, closed: groupsOfCustomers(customers), run: func(p *programRun) {
-		c := p.got(p.collector(colly.AllowURLRevisit()))
+	{name: "changes its name for each request", sites: library, closed: groupsOfCustomers(customers), run: func(p *kit.Run) {
+		c := got(p, p.Collector(colly.AllowURLRevisit()))
 		n := 0
 		c.OnRequest(func(r *colly.Request) {
 			r.Headers.Set("User-Agent", spacedName(n%customers)+"/2.0")
 			n++
 		})
-		p.attach(c)
+		p.Attach(c)
 		for i := range customers {
 			visitEach(c, fmt.Sprint("http://a.test/", i%5+1), "http://a.test/closed/1")
 		}
 	}},
-	{name: "changes the name of its collector during the crawl", sites: library, closed: groupsOfCustomers(customers), run: func(p *programRun) {
-		c := p.got(p.collector(colly.AllowURLRevisit()))
-		p.attach(c)
+	{name: "changes the name of its collector during the crawl", sites: library, closed: groupsOfCustomers(customers), run: func(p *kit.Run) {
+		c := got(p, p.Collector(colly.AllowURLRevisit()))
+		p.Attach(c)
 		for i := range customers {
 			c.UserAgent = spacedName(i)
 			visitEach(c, "http://b.test/1", "http://b.test/closed/2")
@@ -149,47 +149,47 @@ var namesPrograms = []program{
 				collyrobots.ForHosts("b.test", collyrobots.ProductToken("TwoBot", "OneBot")),
 			}
 		},
-		run: func(p *programRun) {
-			c := p.got(p.collector())
-			p.attach(c)
+		run: func(p *kit.Run) {
+			c := got(p, p.Collector())
+			p.Attach(c)
 			visitEach(c, someOf("a.test")...)
 			visitEach(c, someOf("b.test")...)
 		}},
-	{name: "has names that begin with each other", sites: library, closed: groupsOf("Bot0", "Bot1", "Bot2") + "\nUser-agent: Bot-Image\nDisallow: /2\nDisallow: /closed\n", run: func(p *programRun) {
+	{name: "has names that begin with each other", sites: library, closed: groupsOf("Bot0", "Bot1", "Bot2") + "\nUser-agent: Bot-Image\nDisallow: /2\nDisallow: /closed\n", run: func(p *kit.Run) {
 		for _, name := range []string{"Bot", "Bot/2", "bot-image/1.0", "BOT-IMAGE", "Bot-Images", "Bo"} {
-			c := p.got(p.collector(colly.UserAgent(name)))
-			p.attach(c)
+			c := got(p, p.Collector(colly.UserAgent(name)))
+			p.Attach(c)
 			visitEach(c, "http://a.test/1", "http://a.test/2", "http://a.test/closed/1")
 		}
-		c := p.got(p.collector(colly.UserAgent("Bot-Image/3")))
-		p.attach(c)
+		c := got(p, p.Collector(colly.UserAgent("Bot-Image/3")))
+		p.Attach(c)
 		c.Visit("http://b.test/1")
 	}},
-	{name: "has queues for jobs with names of their own", sites: library, unordered: true, closed: groupsOfCustomers(customers), run: func(p *programRun) {
+	{name: "has queues for jobs with names of their own", sites: library, unordered: true, closed: groupsOfCustomers(customers), run: func(p *kit.Run) {
 		for i := range 40 {
-			c := p.got(p.collector(colly.UserAgent(spacedName(i)), colly.AllowURLRevisit()))
-			p.attach(c)
+			c := got(p, p.Collector(colly.UserAgent(spacedName(i)), colly.AllowURLRevisit()))
+			p.Attach(c)
 			q, err := queue.New(2, &queue.InMemoryQueueStorage{MaxSize: 10})
 			kit.Must(p.T, err)
 			for _, u := range []string{"http://a.test/1", "http://a.test/2", "http://a.test/closed/1"} {
 				kit.Must(p.T, q.AddURL(u))
 			}
-			p.say("%v", q.Run(c))
+			p.Say("%v", q.Run(c))
 		}
 	}},
-	{name: "has a client and an agent for each job", sites: library, closed: groupsOfCustomers(customers), run: func(p *programRun) {
-		client := &http.Client{Transport: p.wrap(p.web.Transport())}
+	{name: "has a client and an agent for each job", sites: library, closed: groupsOfCustomers(customers), run: func(p *kit.Run) {
+		client := &http.Client{Transport: wrap(p, p.Web.Transport())}
 		for i := range customers {
 			for _, page := range []string{"http://a.test/1", "http://a.test/2", "http://a.test/closed/1"} {
-				p.say("%s", p.get(client, page, spacedName(i)+"/1.0"))
+				p.Say("%s", get(p, client, page, spacedName(i)+"/1.0"))
 			}
 		}
 	}},
-	{name: "comes back to old customers after new ones", sites: library, closed: groupsOfCustomers(customers), run: func(p *programRun) {
+	{name: "comes back to old customers after new ones", sites: library, closed: groupsOfCustomers(customers), run: func(p *kit.Run) {
 		for range 2 {
 			for i := range customers {
-				c := p.got(p.collector(colly.UserAgent(spacedName(i))))
-				p.attach(c)
+				c := got(p, p.Collector(colly.UserAgent(spacedName(i))))
+				p.Attach(c)
 				visitEach(c, "http://a.test/1", "http://a.test/closed/1", "http://a.test/2")
 			}
 			time.Sleep(25 * time.Hour) // robots.txt is read again

@@ -79,9 +79,8 @@ func TestProgramsAreTheSameWithQuietOptions(t *testing.T) {
 			for _, x := range programs {
 				t.Run(x.name, func(t *testing.T) {
 					said, seen := x.result(t, false)
-					withSaid, withSeen := x.once(t, &programRun{}, set.options(), nil)
-					kit.CompareLines(t, "the output differs", said, withoutTDM(withSaid))
-					kit.CompareLines(t, "the requests differ", seen, withoutTDM(withSeen))
+					withSaid, withSeen := x.once(t, setting{options: set.options()})
+					compare(t, said, withoutTDM(withSaid), seen, withoutTDM(withSeen))
 				})
 			}
 			for _, x := range strictPrograms {
@@ -89,11 +88,10 @@ func TestProgramsAreTheSameWithQuietOptions(t *testing.T) {
 					break
 				}
 				t.Run("strict/"+x.name, func(t *testing.T) {
-					said, seen := x.checked(t, nil)
+					said, seen := x.builtIn(t)
 					options := append(set.options(), collyrobots.Dialect(dialect.Temoto()))
-					withSaid, withSeen := x.once(t, &programRun{strict: true}, options, nil)
-					kit.CompareLines(t, "the output differs", said, withSaid)
-					kit.CompareLines(t, "the requests differ", seen, withSeen)
+					withSaid, withSeen := x.once(t, setting{builtIn: true, options: options})
+					compare(t, said, withSaid, seen, withSeen)
 				})
 			}
 		})
@@ -114,10 +112,7 @@ func TestFailingProgramsWithQuietOptions(t *testing.T) {
 		}
 		t.Run(set.name, func(t *testing.T) {
 			for _, x := range failingPrograms {
-				t.Run(x.name, func(t *testing.T) {
-					x.options = append(set.options(), x.options...)
-					x.check(t)
-				})
+				t.Run(x.name, func(t *testing.T) { x.checkEnds(t, set.options()...) })
 			}
 		})
 	}

@@ -18,9 +18,8 @@ import (
 	"github.com/gocolly/colly/v2"
 	"github.com/gocolly/colly/v2/queue"
 
-	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
-	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -33,13 +32,9 @@ const closedPages = "User-agent: *\nDisallow: /closed\nCrawl-delay: 2\n"
 func TestPolitePrograms(t *testing.T) {
 	for _, x := range slices.Concat(unusualPrograms, proxyPrograms, namesPrograms) {
 		t.Run(x.name, func(t *testing.T) {
-			said, seen := x.result(t, false)
-			if !slices.ContainsFunc(seen, isClosed) {
-				t.Fatalf("without the plugin, the program requests no closed page: output %q, requests %q", said, seen)
+			if seen := x.isSame(t); !slices.ContainsFunc(seen, isClosed) {
+				t.Errorf("without the plugin, the program requests no closed page: %q", seen)
 			}
-			withSaid, withSeen := x.result(t, true)
-			kit.CompareLines(t, "the output differs", said, withSaid)
-			kit.CompareLines(t, "the requests differ", seen, withSeen)
 			x.obeys(t)
 		})
 	}
@@ -52,9 +47,7 @@ func (x program) obeys(t *testing.T) {
 	if robots == "" {
 		robots = closedPages
 	}
-	_, seen := x.once(t, &programRun{robots: robots}, x.pluginOptions(), func(p *programRun) {
-		robotstest.Verify(p.T, p.web, dialect.RFC9309())
-	})
+	_, seen := x.once(t, setting{robots: robots, options: x.pluginOptions(), verify: verify})
 	if len(seen) == 0 {
 		t.Error("under a strict robots.txt, the program gets no page")
 	}
@@ -98,8 +91,8 @@ func fails(fail http.HandlerFunc) func() robotstest.Sites {
 }
 
 // got prints the pages that c gets.
-func (p *programRun) got(c *colly.Collector) *colly.Collector {
-	c.OnResponse(func(r *colly.Response) { p.say("%d %s", r.StatusCode, r.Request.URL) })
+func got(p *kit.Run, c *colly.Collector) *colly.Collector {
+	c.OnResponse(func(r *colly.Response) { p.Say("%d %s", r.StatusCode, r.Request.URL) })
 	return c
 }
 
@@ -112,25 +105,25 @@ func visitEach(c *colly.Collector, urls ...string) {
 
 // unusualPrograms do what few programs do.
 var unusualPrograms = []program{
-	{name: "decides by the text of an error what it retries", sites: fails(kit.Drop), run: func(p *programRun) {
-		c := p.got(p.collector())
+	{name: "decides by the text of an error what it retries", sites: fails(kit.Drop), run: func(p *kit.Run) {
+		c := got(p, p.Collector())
 		c.OnError(func(r *colly.Response, err error) {
 			text := strings.ToLower(err.Error())
 			tries, _ := r.Ctx.GetAny("tries").(int)
 			switch {
 			case strings.Contains(text, "no such host"):
-				p.say("gone %s", r.Request.URL)
+				p.Say("gone %s", r.Request.URL)
 			case tries < 3 && (strings.Contains(text, "eof") || strings.Contains(text, "reset") || strings.Contains(text, "timeout")):
 				r.Ctx.Put("tries", tries+1)
 				r.Request.Retry()
 			}
 		})
-		p.attach(c)
+		p.Attach(c)
 		visitEach(c, someOf("a.test")...)
 		c.Visit("http://unknown.test/")
 	}},
-	{name: "retries status 0 and sleeps with a mutex held", sites: fails(kit.Drop), unordered: true, run: func(p *programRun) {
-		c := p.got(p.collector(colly.Async()))
+	{name: "retries status 0 and sleeps with a mutex held", sites: fails(kit.Drop), unordered: true, run: func(p *kit.Run) {
+		c := got(p, p.Collector(colly.Async()))
 		kit.Must(p.T, c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 4}))
 		mutex := make(chan struct{}, 1) // time does not pass in a bubble while a sync.Mutex is waited for
 		tries := make(map[string]int)
@@ -144,22 +137,22 @@ var unusualPrograms = []program{
 				r.Request.Retry()
 			}
 		})
-		p.attach(c)
+		p.Attach(c)
 		visitEach(c, someOf("a.test")...)
 		visitEach(c, someOf("b.test")...)
 		c.Wait()
 	}},
-	{name: "replaces the headers in OnRequest", sites: library, closed: "User-agent: NewBot\nDisallow: /closed\nCrawl-delay: 2\n", run: func(p *programRun) {
-		c := p.hear(p.collector(colly.AllowedDomains("a.test")))
+	{name: "replaces the headers in OnRequest", sites: library, closed: "User-agent: NewBot\nDisallow: /closed\nCrawl-delay: 2\n", run: func(p *kit.Run) {
+		c := p.Hear(p.Collector(colly.AllowedDomains("a.test")))
 		c.OnRequest(func(r *colly.Request) {
 			r.Headers = &http.Header{"User-Agent": {"NewBot/1.0"}, "Cookie": {"session=1"}}
 		})
-		p.attach(c)
+		p.Attach(c)
 		visitEach(c, someOf("a.test")...)
 	}},
-	{name: "replaces the headers in a callback after the plugin", sites: library, closed: "User-agent: NewBot\nDisallow: /closed\nCrawl-delay: 2\n", run: func(p *programRun) {
-		c := p.hear(p.collector())
-		p.attach(c)
+	{name: "replaces the headers in a callback after the plugin", sites: library, closed: "User-agent: NewBot\nDisallow: /closed\nCrawl-delay: 2\n", run: func(p *kit.Run) {
+		c := p.Hear(p.Collector())
+		p.Attach(c)
 		c.OnRequest(func(r *colly.Request) {
 			h := r.Headers.Clone()
 			h.Set("User-Agent", "NewBot/1.0")
@@ -179,8 +172,8 @@ var unusualPrograms = []program{
 			io.WriteString(w, base64.StdEncoding.EncodeToString([]byte(robotstest.Page("/closed/3", "/coded/2"))))
 		}
 		return sites
-	}, run: func(p *programRun) {
-		c := p.hear(p.collector())
+	}, run: func(p *kit.Run) {
+		c := p.Hear(p.Collector())
 		c.OnRequest(func(r *colly.Request) { r.Headers.Set("Accept-Encoding", "gzip, deflate, br, zstd") })
 		c.OnResponse(func(r *colly.Response) {
 			if r.Headers.Get("Content-Encoding") == "zstd" {
@@ -190,35 +183,35 @@ var unusualPrograms = []program{
 			}
 		})
 		follow(c)
-		p.attach(c)
-		p.say("%v", c.Visit("http://a.test/coded/1"))
+		p.Attach(c)
+		p.Say("%v", c.Visit("http://a.test/coded/1"))
 	}},
-	{name: "abandons a collector while it runs", sites: library, unordered: true, run: func(p *programRun) {
+	{name: "abandons a collector while it runs", sites: library, unordered: true, run: func(p *kit.Run) {
 		begin := func() {
-			c := p.collector(colly.Async(), colly.AllowedDomains("a.test"))
+			c := p.Collector(colly.Async(), colly.AllowedDomains("a.test"))
 			follow(c)
-			p.attach(c)
+			p.Attach(c)
 			c.Visit("http://a.test/")
 		}
 		begin()
-		c := p.got(p.collector())
-		p.attach(c)
-		p.say("%v", c.Visit("http://b.test/1"))
+		c := got(p, p.Collector())
+		p.Attach(c)
+		p.Say("%v", c.Visit("http://b.test/1"))
 		time.Sleep(10 * time.Minute) // the program does something else
 	}},
-	{name: "is frozen between its calls", sites: library, run: func(p *programRun) {
-		c := p.got(p.collector(colly.AllowURLRevisit()))
-		p.attach(c)
+	{name: "is frozen between its calls", sites: library, run: func(p *kit.Run) {
+		c := got(p, p.Collector(colly.AllowURLRevisit()))
+		p.Attach(c)
 		for _, pause := range []time.Duration{0, time.Minute, 30 * time.Hour, 0, 20 * 24 * time.Hour} {
 			time.Sleep(pause)
 			visitEach(c, "http://a.test/1", "http://a.test/closed/1")
 		}
 	}},
-	{name: "has a collector and a plugin for each call, and is frozen between them", sites: library, run: func(p *programRun) {
+	{name: "has a collector and a plugin for each call, and is frozen between them", sites: library, run: func(p *kit.Run) {
 		for _, pause := range []time.Duration{0, time.Hour, 30 * time.Hour} {
 			time.Sleep(pause)
-			c := p.got(p.collector())
-			p.attach(c)
+			c := got(p, p.Collector())
+			p.Attach(c)
 			visitEach(c, someOf("a.test")...)
 			c.Wait()
 		}
@@ -227,50 +220,50 @@ var unusualPrograms = []program{
 		sites := fails(status(503))()
 		sites["proxy.test:3128"] = nil
 		return sites
-	}, run: func(p *programRun) {
-		c := p.got(p.collector(colly.AllowURLRevisit()))
+	}, run: func(p *kit.Run) {
+		c := got(p, p.Collector(colly.AllowURLRevisit()))
 		c.OnError(func(r *colly.Response, err error) {
 			if r.StatusCode != http.StatusServiceUnavailable {
 				return
 			}
 			for _, name := range slices.Sorted(maps.Keys(*r.Headers)) {
-				p.say("header %s", name)
+				p.Say("header %s", name)
 			}
-			c.WithTransport(p.web.Transport())
+			c.WithTransport(p.Web.Transport())
 			kit.Must(p.T, c.SetProxy("http://proxy.test:3128"))
 			c.UserAgent = "OtherBot/2.0"
-			c.SetClient(&http.Client{Transport: p.web.Transport()})
+			c.SetClient(&http.Client{Transport: p.Web.Transport()})
 			time.Sleep(50 * time.Second)
-			p.say("again: %v", r.Request.Visit("http://"+r.Request.URL.Host+r.Request.URL.RequestURI()))
+			p.Say("again: %v", r.Request.Visit("http://"+r.Request.URL.Host+r.Request.URL.RequestURI()))
 		})
-		p.attach(c)
+		p.Attach(c)
 		visitEach(c, someOf("a.test")...)
 	}},
-	{name: "hands pages to the main goroutine by a channel", sites: library, unordered: true, run: func(p *programRun) {
-		c := p.collector(colly.Async(), colly.AllowedDomains("a.test"))
+	{name: "hands pages to the main goroutine by a channel", sites: library, unordered: true, run: func(p *kit.Run) {
+		c := p.Collector(colly.Async(), colly.AllowedDomains("a.test"))
 		pages := make(chan string)
 		c.OnResponse(func(r *colly.Response) { pages <- r.Request.URL.String() })
 		follow(c)
-		p.attach(c)
+		p.Attach(c)
 		kit.Must(p.T, c.Visit("http://a.test/"))
 		go func() {
 			c.Wait()
 			close(pages)
 		}()
 		for u := range pages {
-			p.say("%s", u)
+			p.Say("%s", u)
 		}
 	}},
-	{name: "consumes tasks with clones of one collector", sites: library, unordered: true, run: func(p *programRun) {
-		base := p.collector(colly.AllowURLRevisit())
+	{name: "consumes tasks with clones of one collector", sites: library, unordered: true, run: func(p *kit.Run) {
+		base := p.Collector(colly.AllowURLRevisit())
 		base.SetRequestTimeout(30 * time.Second)
-		p.attach(base)
+		p.Attach(base)
 		tasks := make(chan string)
 		var group sync.WaitGroup
 		for range 3 {
 			group.Go(func() {
 				for task := range tasks {
-					c := p.got(base.Clone())
+					c := got(p, base.Clone())
 					c.Visit(task)
 				}
 			})
@@ -281,8 +274,8 @@ var unusualPrograms = []program{
 		close(tasks)
 		group.Wait()
 	}},
-	{name: "retries from a timer", sites: fails(status(500)), unordered: true, run: func(p *programRun) {
-		c := p.got(p.collector(colly.Async()))
+	{name: "retries from a timer", sites: fails(status(500)), unordered: true, run: func(p *kit.Run) {
+		c := got(p, p.Collector(colly.Async()))
 		var pages sync.WaitGroup // c.Wait does not wait for a retry that a timer makes
 		c.OnResponse(func(r *colly.Response) { pages.Done() })
 		c.OnError(func(r *colly.Response, err error) {
@@ -292,7 +285,7 @@ var unusualPrograms = []program{
 			}
 			time.AfterFunc(20*time.Second, func() { r.Request.Retry() })
 		})
-		p.attach(c)
+		p.Attach(c)
 		pages.Add(len(someOf("a.test")))
 		visitEach(c, someOf("a.test")...)
 		pages.Wait()
@@ -301,14 +294,14 @@ var unusualPrograms = []program{
 		sites := library()
 		sites["a.test"]["/3"] = answerLate
 		return sites
-	}, run: func(p *programRun) {
-		c := p.got(p.collector())
+	}, run: func(p *kit.Run) {
+		c := got(p, p.Collector())
 		c.OnError(func(r *colly.Response, err error) {
 			if errors.Is(err, context.DeadlineExceeded) {
-				p.say("late %s", r.Request.URL)
+				p.Say("late %s", r.Request.URL)
 			}
 		})
-		p.attach(c)
+		p.Attach(c)
 		for _, u := range someOf("a.test") {
 			ctx, cancel := context.WithTimeout(p.Context(), 20*time.Second)
 			c.Context = ctx
@@ -316,9 +309,9 @@ var unusualPrograms = []program{
 			cancel()
 		}
 	}},
-	{name: "collects pages by their number", sites: library, unordered: true, run: func(p *programRun) {
-		base := p.collector()
-		p.attach(base)
+	{name: "collects pages by their number", sites: library, unordered: true, run: func(p *kit.Run) {
+		base := p.Collector()
+		p.Attach(base)
 		sizes := make([]int, 8)
 		var group sync.WaitGroup
 		for i := range sizes {
@@ -330,13 +323,13 @@ var unusualPrograms = []program{
 			})
 		}
 		group.Wait()
-		p.say("%v", slices.Contains(sizes, 0))
+		p.Say("%v", slices.Contains(sizes, 0))
 	}},
-	{name: "keeps its place in the context of a chain of pages", sites: library, run: func(p *programRun) {
-		c := p.collector(colly.AllowURLRevisit())
+	{name: "keeps its place in the context of a chain of pages", sites: library, run: func(p *kit.Run) {
+		c := p.Collector(colly.AllowURLRevisit())
 		c.OnResponse(func(r *colly.Response) {
 			depth, _ := strconv.Atoi(r.Ctx.Get("depth"))
-			p.say("%s at %d from %q", r.Request.URL, depth, r.Ctx.Get("from"))
+			p.Say("%s at %d from %q", r.Request.URL, depth, r.Ctx.Get("from"))
 			if depth < 5 {
 				ctx := colly.NewContext()
 				ctx.Put("depth", strconv.Itoa(depth+1))
@@ -346,50 +339,50 @@ var unusualPrograms = []program{
 			}
 		})
 		c.MaxDepth = 0
-		p.attach(c)
+		p.Attach(c)
 		c.MaxRequests = 40
-		p.say("%v", c.Visit("http://a.test/9"))
+		p.Say("%v", c.Visit("http://a.test/9"))
 	}},
 	{name: "stops after failures that it counts", sites: func() robotstest.Sites {
 		return robotstest.Sites{"a.test": {"/robots.txt": 404, "/1": robotstest.Page(), "/closed/1": robotstest.Page(), "*": kit.Drop}}
-	}, run: func(p *programRun) {
-		c := p.got(p.collector())
+	}, run: func(p *kit.Run) {
+		c := got(p, p.Collector())
 		failures := 0
 		c.OnError(func(r *colly.Response, err error) {
 			if r.StatusCode == 0 && !errors.Is(err, colly.ErrRobotsTxtBlocked) {
 				failures++
 			}
 		})
-		p.attach(c)
+		p.Attach(c)
 		for i := 0; i < 20 && failures < 3; i++ {
 			visitEach(c, "http://a.test/1", "http://a.test/closed/1", fmt.Sprint("http://a.test/down/", i))
 		}
-		p.say("%d failures", failures)
+		p.Say("%d failures", failures)
 	}},
-	{name: "has a queue for lists and a collector for details", sites: library, unordered: true, run: func(p *programRun) {
-		list := p.got(p.collector())
-		details := p.got(list.Clone())
+	{name: "has a queue for lists and a collector for details", sites: library, unordered: true, run: func(p *kit.Run) {
+		list := got(p, p.Collector())
+		details := got(p, list.Clone())
 		q, err := queue.New(2, &queue.InMemoryQueueStorage{MaxSize: 100})
 		kit.Must(p.T, err)
 		list.OnHTML("a[href]", func(e *colly.HTMLElement) { details.Visit(e.Request.AbsoluteURL(e.Attr("href"))) })
-		p.attach(list, details)
+		p.Attach(list, details)
 		kit.Must(p.T, q.AddURL("http://a.test/"))
 		kit.Must(p.T, q.AddURL("http://b.test/"))
-		p.say("%v", q.Run(list))
+		p.Say("%v", q.Run(list))
 	}},
 	{name: "asks a page again until its content changes", sites: func() robotstest.Sites {
 		sites := library()
 		sites["a.test"]["/state"] = failsFirst(3, answers("pending"), answers("done"))
 		return sites
-	}, run: func(p *programRun) {
-		c := p.got(p.collector(colly.AllowURLRevisit()))
+	}, run: func(p *kit.Run) {
+		c := got(p, p.Collector(colly.AllowURLRevisit()))
 		c.OnResponse(func(r *colly.Response) {
 			if string(r.Body) == "pending" {
 				time.Sleep(time.Second)
-				p.say("%v", r.Request.Retry())
+				p.Say("%v", r.Request.Retry())
 			}
 		})
-		p.attach(c)
+		p.Attach(c)
 		visitEach(c, "http://a.test/state", "http://a.test/closed/1")
 	}},
 	{name: "reads only the headers of large files", sites: func() robotstest.Sites {
@@ -399,29 +392,29 @@ var unusualPrograms = []program{
 			io.CopyN(w, strings.NewReader(strings.Repeat("x", 4000000)), 4000000)
 		}
 		return sites
-	}, run: func(p *programRun) {
-		c := p.hear(p.collector())
+	}, run: func(p *kit.Run) {
+		c := p.Hear(p.Collector())
 		c.OnResponseHeaders(func(r *colly.Response) {
 			if n, _ := strconv.Atoi(r.Headers.Get("Content-Length")); n > 1000000 {
 				r.Request.Abort()
 			}
 		})
-		p.attach(c)
+		p.Attach(c)
 		visitEach(c, "http://a.test/large", "http://a.test/1", "http://a.test/closed/1", "http://a.test/2")
 	}},
-	{name: "visits from OnError another site", sites: fails(status(404)), run: func(p *programRun) {
-		c := p.got(p.collector())
+	{name: "visits from OnError another site", sites: fails(status(404)), run: func(p *kit.Run) {
+		c := got(p, p.Collector())
 		c.OnError(func(r *colly.Response, err error) {
 			if r.StatusCode == http.StatusNotFound {
-				p.say("mirror: %v", r.Request.Visit("http://b.test"+r.Request.URL.Path))
+				p.Say("mirror: %v", r.Request.Visit("http://b.test"+r.Request.URL.Path))
 			}
 		})
-		p.attach(c)
+		p.Attach(c)
 		visitEach(c, someOf("a.test")...)
 	}},
-	{name: "has a transport of its own that adds a header and retries", sites: fails(status(502)), run: func(p *programRun) {
-		c := p.got(p.collector())
-		next := p.web.Transport()
+	{name: "has a transport of its own that adds a header and retries", sites: fails(status(502)), run: func(p *kit.Run) {
+		c := got(p, p.Collector())
+		next := p.Web.Transport()
 		c.WithTransport(kit.RoundTripper(func(r *http.Request) (*http.Response, error) {
 			r = r.Clone(r.Context())
 			r.Header.Set("X-Client", "7")
@@ -432,7 +425,7 @@ var unusualPrograms = []program{
 				r.Request.Retry()
 			}
 		})
-		p.attach(c)
+		p.Attach(c)
 		visitEach(c, someOf("a.test")...)
 	}},
 }
@@ -452,7 +445,7 @@ func TestTransportBeforeEachVisit(t *testing.T) {
 			c.Visit(fmt.Sprint("http://a.test/", i))
 		}
 		c.Wait()
-		kit.WantDenied(t, c, "http://a.test/7", report.ReasonRule, 2)
+		kit.WantDenied(t, c, "http://a.test/7", collyrobots.ReasonRule, 2)
 		for i := range 100 {
 			if u := fmt.Sprint("http://a.test/", i); !strings.HasPrefix(u, "http://a.test/7") && !slices.Contains(c.Pages, u) {
 				t.Errorf("%s: got %v, want the page", u, c.Errs[u])

@@ -1,10 +1,8 @@
 package programs
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"slices"
 	"sync"
@@ -18,6 +16,7 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/store"
 )
 
 // The programs in the table programs are in the style of public Colly programs. If robots.txt
@@ -26,74 +25,32 @@ import (
 
 // A program is a spider and the web that it crawls.
 type program struct {
-	name      string
-	sites     func() robotstest.Sites
-	run       func(p *programRun)
+	name    string
+	sites   func() robotstest.Sites
+	run     func(p *kit.Run)
+	options func() []collyrobots.Option // more options of the plugin; may be nil
+
+	// For the comparison of a run with the plugin with one without it.
 	unordered bool                                                       // requests run at the same time, so the order of the output is not compared
 	rotates   bool                                                       // the request for robots.txt also uses one of the proxies, so the proxies are not compared
-	options   func() []collyrobots.Option                                // more options of the plugin; may be nil
-	closed    string                                                     // a robots.txt that denies pages of the program; see TestPolitePrograms
+	closed    string                                                     // a robots.txt that denies pages of the program; see polite
 	exit      func(w http.ResponseWriter, r *http.Request) (failed bool) // how a proxy answers in place of a site; may be nil
+
+	// For the ends of the requests; see checkEnds.
+	within   time.Duration // how long the program may take, or 0 if there is no limit
+	aborts   int           // requests that the plugin ends without OnError, because their retries cannot succeed
+	outcomes string        // the paths by the ends of their requests, with a number if there are several; not compared if it is ""
+	schedule string        // of a.test; not compared if it is ""
+	records  bool          // the plugins of the program share a Store
+	impolite bool          // an option replaces robots.txt, so that Verify is not called
 }
 
-// A programRun is one run of a program, with or without the plugin.
-type programRun struct {
-	*testing.T
-	web    *robotstest.Web
-	plugin *collyrobots.Plugin // nil in a run of bare Colly
-	strict bool                // without the plugin, Colly's built-in check reads robots.txt
-	robots string              // the robots.txt of all sites; if empty, the sites have their own
-
-	mu   sync.Mutex
-	said []string
-}
-
-// say adds a line to the output of the program.
-func (p *programRun) say(format string, args ...any) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.said = append(p.said, fmt.Sprintf(format, args...))
-}
-
-// collector returns a collector for the web of the program.
-func (p *programRun) collector(options ...colly.CollectorOption) *colly.Collector {
-	c := colly.NewCollector(append([]colly.CollectorOption{colly.UserAgent("ExampleBot/1.0")}, options...)...)
-	c.WithTransport(p.web.Transport())
-	c.IgnoreRobotsTxt = !p.strict
-	return c
-}
-
-// results makes c print the results of pages that are not denied.
-func (p *programRun) results(c *colly.Collector) *colly.Collector {
-	c.OnResponse(func(r *colly.Response) { p.say("response %d %s %d bytes", r.StatusCode, r.Request.URL, len(r.Body)) })
-	c.OnError(func(r *colly.Response, err error) {
-		if !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-			p.say("error %d %s: %s", r.StatusCode, r.Request.URL, kit.SameText(err))
-		}
-	})
-	c.OnScraped(func(r *colly.Response) { p.say("scraped %s", r.Request.URL) })
-	return c
-}
-
-// attach is called where the program would call WithRobots.
-func (p *programRun) attach(collectors ...*colly.Collector) {
-	if p.plugin == nil {
-		return
-	}
-	for _, c := range collectors {
-		kit.Must(p.T, p.plugin.Attach(c))
-	}
-}
-
-// hear makes c print which callbacks are called.
-func (p *programRun) hear(c *colly.Collector) *colly.Collector {
-	c.OnRequest(func(r *colly.Request) { p.say("request %s %s depth %d", r.Method, r.URL, r.Depth) })
-	c.OnResponse(func(r *colly.Response) { p.say("response %d %s %d bytes", r.StatusCode, r.Request.URL, len(r.Body)) })
-	c.OnError(func(r *colly.Response, err error) {
-		p.say("error %d %s: %s", r.StatusCode, r.Request.URL, kit.SameText(err))
-	})
-	c.OnScraped(func(r *colly.Response) { p.say("scraped %s", r.Request.URL) })
-	return c
+// A setting says how a program is run.
+type setting struct {
+	options []collyrobots.Option // of the plugin; nil for a run without it
+	builtIn bool                 // without the plugin, Colly's built-in check reads robots.txt
+	robots  string               // the robots.txt of all sites; if empty, the sites have their own
+	verify  func(p *kit.Run)     // called at the end; may be nil
 }
 
 // follow visits the links of each page.
@@ -105,9 +62,9 @@ func follow(c *colly.Collector) {
 func (x program) result(t *testing.T, withPlugin bool) (said, seen []string) {
 	t.Helper()
 	if !withPlugin {
-		return x.once(t, &programRun{}, nil, nil)
+		return x.once(t, setting{})
 	}
-	return x.once(t, &programRun{}, x.pluginOptions(), nil)
+	return x.once(t, setting{options: x.pluginOptions()})
 }
 
 // pluginOptions returns the options of the plugin under RFC 9309.
@@ -119,31 +76,21 @@ func (x program) pluginOptions() []collyrobots.Option {
 	return options
 }
 
-// once runs a program in a bubble and returns its output and the requests that the server got. The
-// program has a plugin with options, or none if options is nil. At the end once calls verify, which
-// may be nil.
-func (x program) once(t *testing.T, p *programRun, options []collyrobots.Option, verify func(p *programRun)) (said, seen []string) {
+// once runs a program in a bubble and returns its output and the requests that the server got.
+func (x program) once(t *testing.T, s setting) (said, seen []string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		p.T = t
-		p.web = x.web(t, p.robots)
-		if options != nil {
-			options = append(options, collyrobots.MaxBackOff(0), collyrobots.Logger(slog.New(slog.DiscardHandler)))
-			plugin, err := collyrobots.New(options...)
-			kit.Must(t, err)
-			p.plugin = plugin
+		p := &kit.Run{T: t, Web: x.web(t, s.robots), BuiltIn: s.builtIn}
+		if s.options != nil {
+			p.Plug(append(s.options, collyrobots.MaxBackOff(0))...)
 		}
 		x.run(p)
-		if p.plugin != nil {
-			kit.Must(t, p.plugin.Close())
+		p.Unplug()
+		if s.verify != nil {
+			s.verify(p)
 		}
-		if verify != nil {
-			verify(p)
-		}
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		said = p.said
-		seen = x.requests(p.web)
+		said = p.Said()
+		seen = x.requests(p.Web)
 	})
 	if x.unordered {
 		said = withoutOrder(said)
@@ -191,16 +138,70 @@ func (x program) requests(web *robotstest.Web) (seen []string) {
 // requests with the plugin and without it.
 func TestProgramsAreTheSameWithPlugin(t *testing.T) {
 	for _, x := range programs {
-		t.Run(x.name, func(t *testing.T) {
-			said, seen := x.result(t, false)
-			if len(said) == 0 || len(seen) == 0 {
-				t.Fatalf("the program does nothing: output %q, requests %q", said, seen)
-			}
-			withSaid, withSeen := x.result(t, true)
-			kit.CompareLines(t, "the output differs", said, withSaid)
-			kit.CompareLines(t, "the requests differ", seen, withSeen)
-		})
+		t.Run(x.name, func(t *testing.T) { x.isSame(t) })
 	}
+}
+
+// isSame compares a run with the plugin with one without it. It returns the requests.
+func (x program) isSame(t *testing.T) (seen []string) {
+	t.Helper()
+	said, seen := x.result(t, false)
+	if len(said) == 0 || len(seen) == 0 {
+		t.Fatalf("the program does nothing: output %q, requests %q", said, seen)
+	}
+	withSaid, withSeen := x.result(t, true)
+	compare(t, said, withSaid, seen, withSeen)
+	return seen
+}
+
+// compare compares the output and the requests of two runs.
+func compare(t *testing.T, said, withSaid, seen, withSeen []string) {
+	t.Helper()
+	kit.CompareLines(t, "the output differs", said, withSaid)
+	kit.CompareLines(t, "the requests differ", seen, withSeen)
+}
+
+// checkEnds runs a program with the plugin. It must end within its time, each request that begins
+// must end, and the server must get only requests that robots.txt allows, with its delay.
+func (x program) checkEnds(t *testing.T, more ...collyrobots.Option) {
+	t.Helper()
+	kit.InBubble(t, x.sites(), func(t *testing.T, web *robotstest.Web) {
+		p := &kit.Run{T: t, Web: web}
+		if x.options != nil {
+			p.Options = x.options()
+		}
+		if x.records {
+			p.Options = append(p.Options, collyrobots.Store(store.Memory()))
+		}
+		plug(p, more...)
+		start := time.Now()
+		x.run(p)
+		took := time.Since(start)
+		synctest.Wait()
+		p.Unplug()
+		if x.within > 0 && took > x.within {
+			t.Errorf("the program took %v, want at most %v", took, x.within)
+		}
+		if begun, ended := p.Counts(); begun != ended+x.aborts || begun == 0 && x.outcomes != "none" {
+			t.Errorf("%d requests began and %d ended, want %d without an end: %s", begun, ended, x.aborts, p.Outcomes())
+		}
+		if got := p.Outcomes(); x.outcomes != "" && got != x.outcomes {
+			t.Errorf("the requests end as\n%s\nwant\n%s", got, x.outcomes)
+		}
+		if x.schedule != "" {
+			kit.WantSchedule(t, web, "a.test", x.schedule)
+		}
+		if !x.impolite && len(web.Log("")) > 0 {
+			robotstest.Verify(t, web, dialect.RFC9309())
+		}
+	})
+}
+
+// plug makes the plugin of a run, and replaces the one before. Pages that have not changed are
+// counted as ends.
+func plug(p *kit.Run, more ...collyrobots.Option) {
+	p.Helper()
+	p.Plug(append(more, collyrobots.OnUnchanged(func(r *colly.Request) { p.End(r, "unchanged") }))...)
 }
 
 // withoutOrder returns the lines of a run sorted and without duplicates. It is for programs whose

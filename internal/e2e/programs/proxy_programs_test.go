@@ -86,7 +86,7 @@ func (l *leastUsed) choose(r *http.Request) (*url.URL, error) {
 }
 
 // retryNext retries each page that no proxy or site has answered with a page, at most ten times.
-func retryNext(p *programRun, c *colly.Collector, before func()) {
+func retryNext(p *kit.Run, c *colly.Collector, before func()) {
 	c.OnError(func(r *colly.Response, err error) {
 		tries, _ := r.Ctx.GetAny("tries").(int)
 		denied := (*collyrobots.DisallowedError)(nil)
@@ -102,14 +102,14 @@ func retryNext(p *programRun, c *colly.Collector, before func()) {
 }
 
 // rotating returns a program that visits pages through all proxies and retries those that fail.
-func rotating(options ...colly.CollectorOption) func(p *programRun) {
-	return func(p *programRun) {
-		c := p.got(p.collector(options...))
+func rotating(options ...colly.CollectorOption) func(p *kit.Run) {
+	return func(p *kit.Run) {
+		c := got(p, p.Collector(options...))
 		rotate, err := proxy.RoundRobinProxySwitcher(proxyURLs...)
 		kit.Must(p.T, err)
 		c.SetProxyFunc(rotate)
 		retryNext(p, c, func() { time.Sleep(time.Second) })
-		p.attach(c)
+		p.Attach(c)
 		visitEach(c, someOf("a.test")...)
 		visitEach(c, someOf("b.test")...)
 		c.Wait()
@@ -117,10 +117,10 @@ func rotating(options ...colly.CollectorOption) func(p *programRun) {
 }
 
 // through returns a transport that uses one proxy.
-func (p *programRun) through(proxyURL string) *http.Transport {
+func through(p *kit.Run, proxyURL string) *http.Transport {
 	u, err := url.Parse(proxyURL)
 	kit.Must(p.T, err)
-	t := p.web.Transport()
+	t := p.Web.Transport()
 	t.Proxy = http.ProxyURL(u)
 	return t
 }
@@ -130,117 +130,117 @@ var proxyPrograms = []program{
 	{name: "rotates proxies, one of which answers 502", sites: behindProxies(exitFails(502)), exit: exitFails(502), unordered: true, rotates: true, run: rotating()},
 	{name: "rotates proxies, one of which answers 503, in parallel", sites: behindProxies(exitFails(503)), exit: exitFails(503), unordered: true, rotates: true, run: rotating(colly.Async())},
 	{name: "rotates proxies, one of which asks for a password", sites: behindProxies(exitFails(407)), exit: exitFails(407), unordered: true, rotates: true, run: rotating()},
-	{name: "has one collector for each proxy", sites: behindProxies(nil), run: func(p *programRun) {
+	{name: "has one collector for each proxy", sites: behindProxies(nil), run: func(p *kit.Run) {
 		for i, u := range proxyURLs {
-			c := p.got(p.collector())
+			c := got(p, p.Collector())
 			kit.Must(p.T, c.SetProxy(u))
-			p.attach(c)
+			p.Attach(c)
 			visitEach(c, fmt.Sprint("http://a.test/", i+1), fmt.Sprint("http://a.test/closed/", i+1), fmt.Sprint("http://b.test/", i+1))
 		}
 	}},
-	{name: "has one collector for each proxy in parallel, the first of which is a bad exit", sites: behindProxies(exitFails(502)), exit: exitFails(502), unordered: true, run: func(p *programRun) {
+	{name: "has one collector for each proxy in parallel, the first of which is a bad exit", sites: behindProxies(exitFails(502)), exit: exitFails(502), unordered: true, run: func(p *kit.Run) {
 		var group sync.WaitGroup
 		for _, u := range proxyURLs {
-			c := p.got(p.collector())
+			c := got(p, p.Collector())
 			kit.Must(p.T, c.SetProxy(u))
-			p.attach(c)
+			p.Attach(c)
 			group.Go(func() { visitEach(c, someOf("a.test")...) })
 		}
 		group.Wait()
 	}},
-	{name: "checks proxies", sites: behindProxies(exitFails(502)), exit: exitFails(502), run: func(p *programRun) {
+	{name: "checks proxies", sites: behindProxies(exitFails(502)), exit: exitFails(502), run: func(p *kit.Run) {
 		for _, u := range append([]string{"http://dead.test:3128"}, proxyURLs...) {
-			c := p.collector(colly.AllowURLRevisit())
+			c := p.Collector(colly.AllowURLRevisit())
 			c.SetRequestTimeout(10 * time.Second)
-			transport := p.through(u)
+			transport := through(p, u)
 			transport.DisableKeepAlives = true
 			c.WithTransport(transport)
 			result := "bad"
 			c.OnResponse(func(r *colly.Response) { result = "good" })
-			p.attach(c)
+			p.Attach(c)
 			c.Visit("http://a.test/1")
 			c.Visit("http://a.test/closed/1")
-			p.say("%s %s", u, result)
+			p.Say("%s %s", u, result)
 		}
 	}},
-	{name: "chooses the proxy that was used least", sites: behindProxies(nil), unordered: true, rotates: true, run: func(p *programRun) {
-		c := p.got(p.collector())
+	{name: "chooses the proxy that was used least", sites: behindProxies(nil), unordered: true, rotates: true, run: func(p *kit.Run) {
+		c := got(p, p.Collector())
 		l := &leastUsed{uses: make([]int, len(proxyURLs))}
 		c.SetProxyFunc(l.choose)
-		p.attach(c)
+		p.Attach(c)
 		visitEach(c, someOf("a.test")...)
 	}},
-	{name: "takes a proxy from a pool for each attempt", sites: behindProxies(exitFails(502)), exit: exitFails(502), run: func(p *programRun) {
-		c := p.got(p.collector())
+	{name: "takes a proxy from a pool for each attempt", sites: behindProxies(exitFails(502)), exit: exitFails(502), run: func(p *kit.Run) {
+		c := got(p, p.Collector())
 		next := 0
 		change := func() {
 			u := proxyURLs[next%len(proxyURLs)]
 			next++
-			transport := p.through(u)
+			transport := through(p, u)
 			transport.ResponseHeaderTimeout = 10 * time.Second
 			c.WithTransport(transport)
 		}
 		change()
 		retryNext(p, c, change)
-		p.attach(c)
+		p.Attach(c)
 		visitEach(c, someOf("a.test")...)
 	}},
-	{name: "goes without a proxy after an error", sites: behindProxies(exitFails(502)), exit: exitFails(502), run: func(p *programRun) {
-		c := p.got(p.collector())
+	{name: "goes without a proxy after an error", sites: behindProxies(exitFails(502)), exit: exitFails(502), run: func(p *kit.Run) {
+		c := got(p, p.Collector())
 		kit.Must(p.T, c.SetProxy(proxyURLs[0]))
 		retryNext(p, c, func() { c.SetProxyFunc(nil) })
-		p.attach(c)
+		p.Attach(c)
 		visitEach(c, someOf("a.test")...)
 	}},
-	{name: "has a proxy with a password for one site and none for another", sites: behindProxies(nil), run: func(p *programRun) {
-		c := p.got(p.collector())
+	{name: "has a proxy with a password for one site and none for another", sites: behindProxies(nil), run: func(p *kit.Run) {
+		c := got(p, p.Collector())
 		c.SetProxyFunc(func(r *http.Request) (*url.URL, error) {
 			if r.URL.Hostname() == "a.test" {
 				return url.Parse("http://user:secret@proxy1.test:3128")
 			}
 			return nil, nil
 		})
-		p.attach(c)
+		p.Attach(c)
 		visitEach(c, someOf("a.test")...)
 		visitEach(c, someOf("b.test")...)
-		for _, r := range p.web.Log("") {
+		for _, r := range p.Web.Log("") {
 			if r.Header.Get("Proxy-Authorization") != "" && r.Proxy == "" {
 				p.Errorf("%s%s got the password of the proxy", r.Host, r.URI)
 			}
 		}
 	}},
-	{name: "has a client for each proxy", sites: behindProxies(exitFails(503)), exit: exitFails(503), run: func(p *programRun) {
+	{name: "has a client for each proxy", sites: behindProxies(exitFails(503)), exit: exitFails(503), run: func(p *kit.Run) {
 		for _, u := range proxyURLs {
-			client := &http.Client{Transport: p.wrap(p.through(u))}
+			client := &http.Client{Transport: wrap(p, through(p, u))}
 			for _, page := range someOf("a.test") {
-				p.say("%s", p.get(client, page, "ExampleBot/1.0"))
+				p.Say("%s", get(p, client, page, "ExampleBot/1.0"))
 			}
 		}
 	}},
-	{name: "changes the proxy of its client after an error", sites: behindProxies(exitFails(407)), exit: exitFails(407), run: func(p *programRun) {
-		client := &http.Client{Transport: p.wrap(p.through(proxyURLs[0]))}
+	{name: "changes the proxy of its client after an error", sites: behindProxies(exitFails(407)), exit: exitFails(407), run: func(p *kit.Run) {
+		client := &http.Client{Transport: wrap(p, through(p, proxyURLs[0]))}
 		for _, page := range someOf("a.test") {
-			result := p.get(client, page, "ExampleBot/1.0")
+			result := get(p, client, page, "ExampleBot/1.0")
 			if !strings.HasPrefix(result, "200") {
-				client = &http.Client{Transport: p.wrap(p.through(proxyURLs[1]))}
-				result = p.get(client, page, "ExampleBot/1.0")
+				client = &http.Client{Transport: wrap(p, through(p, proxyURLs[1]))}
+				result = get(p, client, page, "ExampleBot/1.0")
 			}
-			p.say("%s", result)
+			p.Say("%s", result)
 		}
 	}},
 }
 
 // wrap returns a transport of the plugin, or next without the plugin.
-func (p *programRun) wrap(next http.RoundTripper) http.RoundTripper {
-	if p.plugin == nil {
+func wrap(p *kit.Run, next http.RoundTripper) http.RoundTripper {
+	if p.Plugin == nil {
 		return next
 	}
-	return p.plugin.Transport(next)
+	return p.Plugin.Transport(next)
 }
 
 // get requests a page with a client and returns its status and URL, or "no page" if it fails or
 // is not found behind a proxy.
-func (p *programRun) get(client *http.Client, page, agent string) string {
+func get(p *kit.Run, client *http.Client, page, agent string) string {
 	r, err := http.NewRequestWithContext(p.Context(), http.MethodGet, page, nil)
 	kit.Must(p.T, err)
 	r.Header.Set("User-Agent", agent)

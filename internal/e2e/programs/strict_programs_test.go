@@ -30,33 +30,25 @@ import (
 func TestStrictProgramsAreTheSameWithPlugin(t *testing.T) {
 	for _, x := range strictPrograms {
 		t.Run(x.name, func(t *testing.T) {
-			said, seen := x.checked(t, nil)
+			said, seen := x.builtIn(t)
 			if len(said) == 0 || len(seen) == 0 {
 				t.Fatalf("the program does nothing: output %q, requests %q", said, seen)
 			}
-			temoto := dialect.Temoto()
-			withSaid, withSeen := x.checked(t, &temoto)
-			kit.CompareLines(t, "the output differs", said, withSaid)
-			kit.CompareLines(t, "the requests differ", seen, withSeen)
-			rfc9309 := dialect.RFC9309()
-			x.checked(t, &rfc9309)
+			withSaid, withSeen := x.once(t, setting{builtIn: true, options: []collyrobots.Option{collyrobots.Dialect(dialect.Temoto())}})
+			compare(t, said, withSaid, seen, withSeen)
+			x.once(t, setting{builtIn: true, options: x.pluginOptions(), verify: verify})
 		})
 	}
 }
 
-// checked runs a program with the plugin in a dialect, or with Colly's built-in check if d is nil.
-func (x program) checked(t *testing.T, d *dialect.Dialect) (said, seen []string) {
+// builtIn runs a program with Colly's built-in check.
+func (x program) builtIn(t *testing.T) (said, seen []string) {
 	t.Helper()
-	if d == nil {
-		return x.once(t, &programRun{strict: true}, nil, nil)
-	}
-	verify := func(p *programRun) {
-		if *d != dialect.Temoto() {
-			robotstest.Verify(p.T, p.web, *d)
-		}
-	}
-	return x.once(t, &programRun{strict: true}, []collyrobots.Option{collyrobots.Dialect(*d)}, verify)
+	return x.once(t, setting{builtIn: true})
 }
+
+// verify checks the requests of a run under RFC 9309.
+func verify(p *kit.Run) { robotstest.Verify(p.T, p.Web, dialect.RFC9309()) }
 
 // closedTree returns tree with a robots.txt that denies some pages.
 func closedTree() robotstest.Sites {
@@ -77,148 +69,148 @@ func closedMembers(rules string) func() robotstest.Sites {
 }
 
 var strictPrograms = []program{
-	{name: "follows links within a depth", sites: closedTree, run: func(p *programRun) {
-		c := p.results(p.collector(colly.MaxDepth(3)))
+	{name: "follows links within a depth", sites: closedTree, run: func(p *kit.Run) {
+		c := p.Results(p.Collector(colly.MaxDepth(3)))
 		c.OnHTML("a[href]", func(e *colly.HTMLElement) {
 			err := e.Request.Visit(e.Attr("href"))
 			already := (*colly.AlreadyVisitedError)(nil)
 			if !errors.Is(err, colly.ErrRobotsTxtBlocked) && !errors.As(err, &already) { // a denied page counts as visited
-				p.say("%s: %s", e.Attr("href"), kit.Outcome(err))
+				p.Say("%s: %s", e.Attr("href"), kit.Outcome(err))
 			}
 		})
-		p.attach(c)
-		p.say("%s", kit.Outcome(c.Visit("http://a.test/")))
+		p.Attach(c)
+		p.Say("%s", kit.Outcome(c.Visit("http://a.test/")))
 	}},
-	{name: "follows links in parallel", sites: closedTree, unordered: true, run: func(p *programRun) {
-		c := p.results(p.collector(colly.Async()))
+	{name: "follows links in parallel", sites: closedTree, unordered: true, run: func(p *kit.Run) {
+		c := p.Results(p.Collector(colly.Async()))
 		follow(c)
 		kit.Must(p.T, c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 2, RandomDelay: time.Second}))
-		p.attach(c)
-		p.say("%s", kit.Outcome(c.Visit("http://a.test/")))
+		p.Attach(c)
+		p.Say("%s", kit.Outcome(c.Visit("http://a.test/")))
 		c.Wait()
 	}},
-	{name: "begins at a page that is denied", sites: closedTree, run: func(p *programRun) {
-		c := p.results(p.collector())
+	{name: "begins at a page that is denied", sites: closedTree, run: func(p *kit.Run) {
+		c := p.Results(p.Collector())
 		follow(c)
-		p.attach(c)
-		p.say("%s", kit.Outcome(c.Visit("http://b.test/")))
+		p.Attach(c)
+		p.Say("%s", kit.Outcome(c.Visit("http://b.test/")))
 		if kit.Outcome(c.Visit("http://a.test/2")) == "denied" {
-			p.say("%s", kit.Outcome(c.Visit("http://a.test/3")))
+			p.Say("%s", kit.Outcome(c.Visit("http://a.test/3")))
 		}
 	}},
-	{name: "stops at the first page that is denied", sites: closedTree, run: func(p *programRun) {
-		c := p.results(p.collector())
-		p.attach(c)
+	{name: "stops at the first page that is denied", sites: closedTree, run: func(p *kit.Run) {
+		c := p.Results(p.Collector())
+		p.Attach(c)
 		for i := 1; i < 9; i++ {
 			err := c.Visit("http://a.test/" + strconv.Itoa(i))
-			p.say("%d: %s", i, kit.Outcome(err))
+			p.Say("%d: %s", i, kit.Outcome(err))
 			if errors.Is(err, colly.ErrRobotsTxtBlocked) {
 				return
 			}
 		}
 	}},
-	{name: "logs in with a form that is denied", sites: closedMembers("User-agent: *\nDisallow: /login\n"), run: func(p *programRun) {
-		c := p.results(p.collector())
-		p.attach(c)
-		p.say("%s", kit.Outcome(c.Post("http://a.test/login", map[string]string{"user": "me", "token": "t0"})))
-		p.say("cookies %v", c.Cookies("http://a.test/"))
-		p.say("%s", kit.Outcome(c.PostRaw("http://a.test/login", []byte("user=me"))))
-		p.say("%s", kit.Outcome(c.Visit("http://a.test/logout")))
+	{name: "logs in with a form that is denied", sites: closedMembers("User-agent: *\nDisallow: /login\n"), run: func(p *kit.Run) {
+		c := p.Results(p.Collector())
+		p.Attach(c)
+		p.Say("%s", kit.Outcome(c.Post("http://a.test/login", map[string]string{"user": "me", "token": "t0"})))
+		p.Say("cookies %v", c.Cookies("http://a.test/"))
+		p.Say("%s", kit.Outcome(c.PostRaw("http://a.test/login", []byte("user=me"))))
+		p.Say("%s", kit.Outcome(c.Visit("http://a.test/logout")))
 	}},
-	{name: "logs in on a page that is allowed", sites: closedMembers("User-agent: *\nDisallow: /login$\nAllow: /login?\n"), run: func(p *programRun) {
-		c := p.results(p.collector())
+	{name: "logs in on a page that is allowed", sites: closedMembers("User-agent: *\nDisallow: /login$\nAllow: /login?\n"), run: func(p *kit.Run) {
+		c := p.Results(p.Collector())
 		c.OnHTML("form", func(e *colly.HTMLElement) {
-			p.say("post: %s", kit.Outcome(e.Request.Post(e.Attr("action"), map[string]string{"user": "me", "token": "t0"})))
+			p.Say("post: %s", kit.Outcome(e.Request.Post(e.Attr("action"), map[string]string{"user": "me", "token": "t0"})))
 		})
-		p.attach(c)
-		p.say("%s", kit.Outcome(c.Visit("http://a.test/login?next=1")))
+		p.Attach(c)
+		p.Say("%s", kit.Outcome(c.Visit("http://a.test/login?next=1")))
 	}},
-	{name: "sends a browser's cookie to a site with denied pages", sites: closedMembers("User-agent: *\nDisallow: /logout\nDisallow: /private/2\n"), run: func(p *programRun) {
-		c := p.results(p.collector())
+	{name: "sends a browser's cookie to a site with denied pages", sites: closedMembers("User-agent: *\nDisallow: /logout\nDisallow: /private/2\n"), run: func(p *kit.Run) {
+		c := p.Results(p.Collector())
 		kit.Must(p.T, c.SetCookies("http://a.test/", []*http.Cookie{{Name: "session", Value: "in", Path: "/"}}))
 		follow(c)
-		p.attach(c)
-		p.say("%s", kit.Outcome(c.Visit("http://a.test/private/1")))
+		p.Attach(c)
+		p.Say("%s", kit.Outcome(c.Visit("http://a.test/private/1")))
 	}},
-	{name: "reads cached pages that are denied now", sites: closedTree, run: func(p *programRun) {
+	{name: "reads cached pages that are denied now", sites: closedTree, run: func(p *kit.Run) {
 		dir := p.TempDir()
-		p.web.Set("a.test", "/robots.txt", 404)
+		p.Web.Set("a.test", "/robots.txt", 404)
 		for range 2 {
-			c := p.results(p.collector(colly.CacheDir(dir)))
-			plugin := p.plugin
+			c := p.Results(p.Collector(colly.CacheDir(dir)))
+			plugin := p.Plugin
 			if plugin != nil { // the plugin reads robots.txt once, so each collector has another one
 				var err error
 				plugin, err = collyrobots.WithRobots(c, collyrobots.Dialect(dialect.Temoto()), collyrobots.Logger(slog.New(slog.DiscardHandler)))
 				kit.Must(p.T, err)
 			}
 			for _, page := range []string{"/1", "/2", "/3", "/4"} {
-				p.say("%s", kit.Outcome(c.Visit("http://a.test"+page)))
+				p.Say("%s", kit.Outcome(c.Visit("http://a.test"+page)))
 			}
 			if plugin != nil {
 				kit.Must(p.T, plugin.Close())
 			}
-			p.web.Set("a.test", "/robots.txt", "User-agent: *\nDisallow: /2\nDisallow: /4\n")
+			p.Web.Set("a.test", "/robots.txt", "User-agent: *\nDisallow: /2\nDisallow: /4\n")
 		}
 	}},
-	{name: "keeps URLs in a queue", sites: closedTree, unordered: true, run: func(p *programRun) {
-		c := p.results(p.collector())
+	{name: "keeps URLs in a queue", sites: closedTree, unordered: true, run: func(p *kit.Run) {
+		c := p.Results(p.Collector())
 		q, err := queue.New(2, &queue.InMemoryQueueStorage{MaxSize: 1000})
 		kit.Must(p.T, err)
 		c.OnHTML("a[href]", func(e *colly.HTMLElement) { q.AddURL(e.Request.AbsoluteURL(e.Attr("href"))) })
-		p.attach(c)
+		p.Attach(c)
 		kit.Must(p.T, q.AddURL("http://a.test/"))
-		p.say("%v", q.Run(c))
+		p.Say("%v", q.Run(c))
 	}},
-	{name: "has two collectors with two names", sites: closedTree, run: func(p *programRun) {
-		c := p.results(p.collector(colly.AllowURLRevisit()))
-		guest := p.results(c.Clone())
+	{name: "has two collectors with two names", sites: closedTree, run: func(p *kit.Run) {
+		c := p.Results(p.Collector(colly.AllowURLRevisit()))
+		guest := p.Results(c.Clone())
 		guest.UserAgent = "GuestBot/2.0"
 		c.OnHTML("a[href]", func(e *colly.HTMLElement) {
-			p.say("guest: %s", kit.Outcome(guest.Visit(e.Request.AbsoluteURL(e.Attr("href")))))
+			p.Say("guest: %s", kit.Outcome(guest.Visit(e.Request.AbsoluteURL(e.Attr("href")))))
 		})
-		p.attach(c, guest)
+		p.Attach(c, guest)
 		for _, page := range []string{"/", "/1", "/2"} {
-			p.say("%s", kit.Outcome(c.Visit("http://a.test"+page)))
+			p.Say("%s", kit.Outcome(c.Visit("http://a.test"+page)))
 		}
 	}},
-	{name: "changes the user agent for each request", sites: closedTree, run: func(p *programRun) {
-		c := p.results(p.collector())
+	{name: "changes the user agent for each request", sites: closedTree, run: func(p *kit.Run) {
+		c := p.Results(p.Collector())
 		n := 0
 		c.OnRequest(func(r *colly.Request) { n++; r.Headers.Set("User-Agent", "Browser/"+strconv.Itoa(n)) })
 		extensions.Referer(c)
-		p.attach(c)
+		p.Attach(c)
 		for _, page := range []string{"/1", "/3", "/5"} {
-			p.say("%s", kit.Outcome(c.Visit("http://a.test"+page)))
+			p.Say("%s", kit.Outcome(c.Visit("http://a.test"+page)))
 		}
 	}},
-	{name: "sends HEAD before each GET", sites: closedTree, run: func(p *programRun) {
-		c := p.results(p.collector(colly.CheckHead()))
+	{name: "sends HEAD before each GET", sites: closedTree, run: func(p *kit.Run) {
+		c := p.Results(p.Collector(colly.CheckHead()))
 		follow(c)
-		p.attach(c)
-		p.say("%s", kit.Outcome(c.Visit("http://a.test/3")))
-		p.say("%s", kit.Outcome(c.Visit("http://a.test/1")))
+		p.Attach(c)
+		p.Say("%s", kit.Outcome(c.Visit("http://a.test/3")))
+		p.Say("%s", kit.Outcome(c.Visit("http://a.test/1")))
 	}},
-	{name: "watches a page that is denied for a while", sites: closedTree, run: func(p *programRun) {
-		c := p.results(p.collector(colly.AllowURLRevisit()))
-		p.attach(c)
+	{name: "watches a page that is denied for a while", sites: closedTree, run: func(p *kit.Run) {
+		c := p.Results(p.Collector(colly.AllowURLRevisit()))
+		p.Attach(c)
 		for range 15 {
-			p.say("%s", kit.Outcome(c.Visit("http://a.test/2")))
-			p.say("%s", kit.Outcome(c.Visit("http://a.test/1")))
+			p.Say("%s", kit.Outcome(c.Visit("http://a.test/2")))
+			p.Say("%s", kit.Outcome(c.Visit("http://a.test/1")))
 			time.Sleep(time.Hour)
 		}
 	}},
-	{name: "sends the same headers with each request", sites: closedTree, run: func(p *programRun) {
-		c := p.results(p.collector(colly.AllowURLRevisit()))
-		p.attach(c)
+	{name: "sends the same headers with each request", sites: closedTree, run: func(p *kit.Run) {
+		c := p.Results(p.Collector(colly.AllowURLRevisit()))
+		p.Attach(c)
 		headers := http.Header{"User-Agent": {"ExampleBot/1.0"}, "Accept": {"text/html"}, "X-Key": {"1"}}
 		for range 15 {
-			p.say("%s", kit.Outcome(c.Request(http.MethodGet, "http://a.test/2", nil, nil, headers)))
-			p.say("%s", kit.Outcome(c.Request(http.MethodGet, "http://a.test/1", nil, nil, headers)))
+			p.Say("%s", kit.Outcome(c.Request(http.MethodGet, "http://a.test/2", nil, nil, headers)))
+			p.Say("%s", kit.Outcome(c.Request(http.MethodGet, "http://a.test/1", nil, nil, headers)))
 		}
 	}},
-	{name: "saves requests that are denied", sites: closedTree, run: func(p *programRun) {
-		c := p.results(p.collector(colly.AllowURLRevisit()))
-		p.attach(c)
+	{name: "saves requests that are denied", sites: closedTree, run: func(p *kit.Run) {
+		c := p.Results(p.Collector(colly.AllowURLRevisit()))
+		p.Attach(c)
 		var kept [][]byte
 		c.OnResponse(func(r *colly.Response) {
 			for _, page := range []string{"/2", "/3"} {
@@ -230,36 +222,36 @@ var strictPrograms = []program{
 				kept = append(kept, b)
 			}
 		})
-		p.say("%s", kit.Outcome(c.Visit("http://a.test/1")))
-		other := p.results(p.collector())
-		p.attach(other)
+		p.Say("%s", kit.Outcome(c.Visit("http://a.test/1")))
+		other := p.Results(p.Collector())
+		p.Attach(other)
 		for _, b := range kept {
 			r, err := other.UnmarshalRequest(b)
 			kit.Must(p.T, err)
-			p.say("%s", kit.Outcome(r.Do()))
+			p.Say("%s", kit.Outcome(r.Do()))
 		}
 	}},
 	{name: "reads the sitemap itself", sites: func() robotstest.Sites {
 		sites := closedTree()
 		sites["a.test"]["/sitemap.xml"] = robotstest.Sitemap("http://a.test/1", "http://a.test/2", "http://a.test/missing", "http://b.test/")
 		return sites
-	}, run: func(p *programRun) {
-		c := p.results(p.collector())
-		c.OnXML("//urlset/url/loc", func(e *colly.XMLElement) { p.say("%s", kit.Outcome(c.Visit(e.Text))) })
-		p.attach(c)
-		p.say("%s", kit.Outcome(c.Visit("http://a.test/sitemap.xml")))
+	}, run: func(p *kit.Run) {
+		c := p.Results(p.Collector())
+		c.OnXML("//urlset/url/loc", func(e *colly.XMLElement) { p.Say("%s", kit.Outcome(c.Visit(e.Text))) })
+		p.Attach(c)
+		p.Say("%s", kit.Outcome(c.Visit("http://a.test/sitemap.xml")))
 	}},
 	{name: "visits a host with several ports and schemes", sites: func() robotstest.Sites {
 		sites := closedTree()
 		sites["a.test:8080"] = robotstest.Pages(3, "User-agent: *\nDisallow: /1\n")
 		sites["a.test:8443"] = robotstest.Pages(3, "User-agent: *\nDisallow: /0\n")
 		return sites
-	}, run: func(p *programRun) {
-		c := p.results(p.collector())
-		p.attach(c)
+	}, run: func(p *kit.Run) {
+		c := p.Results(p.Collector())
+		p.Attach(c)
 		for _, host := range []string{"http://a.test:8080", "https://a.test:8443", "http://a.test"} {
 			for _, page := range []string{"/0", "/1", "/2"} {
-				p.say("%s", kit.Outcome(c.Visit(host+page)))
+				p.Say("%s", kit.Outcome(c.Visit(host+page)))
 			}
 		}
 	}},
@@ -277,9 +269,9 @@ var strictPrograms = []program{
 			io.WriteString(w, "User-agent: *\nDisallow: /2\n")
 		}
 		return sites
-	}, run: func(p *programRun) {
-		c := p.results(p.collector(colly.AllowURLRevisit()))
-		p.attach(c)
+	}, run: func(p *kit.Run) {
+		c := p.Results(p.Collector(colly.AllowURLRevisit()))
+		p.Attach(c)
 		for _, page := range []string{"/1", "/2", "/3"} {
 			for range 20 {
 				if c.Visit("http://a.test"+page) == nil {
@@ -288,6 +280,6 @@ var strictPrograms = []program{
 				time.Sleep(time.Second)
 			}
 		}
-		p.say("done")
+		p.Say("done")
 	}},
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/gocolly/colly/v2"
 	"github.com/gocolly/colly/v2/queue"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -445,7 +445,7 @@ func TestTransportBeforeEachVisit(t *testing.T) {
 			c.Visit(fmt.Sprint("http://a.test/", i))
 		}
 		c.Wait()
-		kit.WantDenied(t, c, "http://a.test/7", collyrobots.ReasonRule, 2)
+		kit.WantDenied(t, c, "http://a.test/7", report.ReasonRule, 2)
 		for i := range 100 {
 			if u := fmt.Sprint("http://a.test/", i); !strings.HasPrefix(u, "http://a.test/7") && !slices.Contains(c.Pages, u) {
 				t.Errorf("%s: got %v, want the page", u, c.Errs[u])

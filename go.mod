@@ -10,8 +10,6 @@ require (
 	go.uber.org/goleak v1.3.0
 	golang.org/x/mod v0.39.0
 	golang.org/x/net v0.47.0
-	golang.org/x/term v0.37.0
-	golang.org/x/text v0.31.0
 )
 
 require (
@@ -27,7 +25,7 @@ require (
 	github.com/kennygrant/sanitize v1.2.4 // indirect
 	github.com/nlnwa/whatwg-url v0.6.2 // indirect
 	github.com/saintfish/chardet v0.0.0-20230101081208-5e3ef4b5456d // indirect
-	golang.org/x/sys v0.38.0 // indirect
+	golang.org/x/text v0.31.0 // indirect
 	google.golang.org/appengine v1.6.8 // indirect
 	google.golang.org/protobuf v1.36.10 // indirect
 )

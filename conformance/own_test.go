@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/collyrobots/collyrobots/conformance"
+	"github.com/collyrobots/collyrobots/conformance/runner"
 	"github.com/collyrobots/collyrobots/dialect"
-	"github.com/collyrobots/collyrobots/internal/conform"
 )
 
 // TestOwnReaders runs all cases on package dialect. A disputed case also has to be answered as the
@@ -29,7 +29,7 @@ func checkOwn(t *testing.T, c *conformance.Case) {
 			t.Errorf("%s: unknown dialect %q", c.ID, q.Dialect)
 			continue
 		}
-		for _, fault := range c.Check(conform.AnswerOf(q)) {
+		for _, fault := range c.Check(runner.AnswerOf(q)) {
 			t.Errorf("%s, %s: %s", c.ID, q.Dialect, fault)
 		}
 	}

@@ -7,24 +7,24 @@ import (
 	"testing"
 
 	"github.com/collyrobots/collyrobots/conformance"
-	"github.com/collyrobots/collyrobots/internal/conform"
+	"github.com/collyrobots/collyrobots/conformance/runner"
 )
 
 // TestTableIsCurrent checks that RESULTS.md and README.md have the cases and the results of our own
 // readers as they are now. The columns of other parsers are as old as the last go generate.
 func TestTableIsCurrent(t *testing.T) {
-	results, err := conform.Run(context.Background(), conform.Own, conformance.Cases(), conform.Selection{})
+	results, err := runner.Run(context.Background(), runner.Own, conformance.Cases(), runner.Selection{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := []conform.Column{conform.NewColumn("collyrobots", conform.ReportOf(results))}
-	rows := conform.Rows(conformance.Cases())
-	compareTable(t, "RESULTS.md", "results", conform.Table(rows, own))
-	compareTable(t, "README.md", "summary", conform.Summary(rows, own))
+	own := []runner.Column{runner.NewColumn("collyrobots", runner.ReportOf(results))}
+	rows := runner.Rows(conformance.Cases())
+	compareTable(t, "RESULTS.md", "results", runner.Table(rows, own))
+	compareTable(t, "README.md", "summary", runner.Summary(rows, own))
 
-	// The tests of internal/conform/crawl check that all fetch cases are passed.
-	fetchRows := conform.FetchRows(conformance.FetchCases())
-	compareTable(t, "RESULTS.md", "fetch results", conform.Table(fetchRows, nil))
+	// The tests of conformance/runner/crawl check that all fetch cases are passed.
+	fetchRows := runner.FetchRows(conformance.FetchCases())
+	compareTable(t, "RESULTS.md", "fetch results", runner.Table(fetchRows, nil))
 }
 
 // compareTable compares the first columns of a table in a page with those of another table.

@@ -35,7 +35,7 @@ func (p *piece) run(t *testing.T, w *workshop, web *web) {
 		t.Fatal(err)
 	}
 	cmd.Env = append(os.Environ(), web.environment()...)
-	cmd.Env = append(cmd.Env, "PATH="+w.bin+string(os.PathListSeparator)+os.Getenv("PATH"), "BIN="+w.bin, "ROOT="+w.root, "GO="+goCommand)
+	cmd.Env = append(cmd.Env, "PATH="+w.bin+string(os.PathListSeparator)+os.Getenv("PATH"), "BIN="+w.bin, "ROOT="+w.root, "GO="+goCommand, "GOWORK=")
 	var out bytes.Buffer
 	cmd.Stdout = &out
 	cmd.Stderr = &out

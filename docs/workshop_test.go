@@ -111,6 +111,7 @@ func (w *workshop) goCommand(t *testing.T, folder string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Dir = folder
+	cmd.Env = append(os.Environ(), "GOWORK=") // the guides are for a clone, which has a go.work
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("go %s: %v\n%s", args[0], err, out)
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/collyrobots/collyrobots/internal/term"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
 	"github.com/collyrobots/collyrobots/robotstags"
 	"github.com/collyrobots/collyrobots/usage"
 )

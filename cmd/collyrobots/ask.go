@@ -19,9 +19,9 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/robotsfile"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
 	"github.com/collyrobots/collyrobots/dialect"
-	"github.com/collyrobots/collyrobots/internal/robotsfile"
-	"github.com/collyrobots/collyrobots/internal/term"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/store"
 	"github.com/collyrobots/collyrobots/usage"

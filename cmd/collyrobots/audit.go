@@ -14,8 +14,8 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit"
-	"github.com/collyrobots/collyrobots/internal/input"
-	"github.com/collyrobots/collyrobots/internal/term"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/input"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
 )
 
 const auditUsage = `Usage: collyrobots audit verify [flags] DIR...

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/collyrobots/collyrobots/internal/batch"
-	"github.com/collyrobots/collyrobots/internal/input"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/batch"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/input"
 )
 
 const batchUsage = `Usage: collyrobots batch [flags] <RECORDS >DECISIONS

@@ -12,10 +12,10 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/input"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/keyfile"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
 	"github.com/collyrobots/collyrobots/dialect"
-	"github.com/collyrobots/collyrobots/internal/input"
-	"github.com/collyrobots/collyrobots/internal/keyfile"
-	"github.com/collyrobots/collyrobots/internal/term"
 	"github.com/collyrobots/collyrobots/webbotauth"
 )
 

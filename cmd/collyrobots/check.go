@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/input"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/robotsfile"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
 	"github.com/collyrobots/collyrobots/dialect"
-	"github.com/collyrobots/collyrobots/internal/input"
-	"github.com/collyrobots/collyrobots/internal/robotsfile"
-	"github.com/collyrobots/collyrobots/internal/term"
 )
 
 const checkUsage = `Usage: collyrobots check [flags] URL...

@@ -18,9 +18,9 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/input"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
 	"github.com/collyrobots/collyrobots/dialect"
-	"github.com/collyrobots/collyrobots/internal/input"
-	"github.com/collyrobots/collyrobots/internal/term"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/usage"
 )

@@ -6,9 +6,9 @@ import (
 	"io"
 	"time"
 
-	"github.com/collyrobots/collyrobots/internal/conform"
-	"github.com/collyrobots/collyrobots/internal/conform/crawl"
-	"github.com/collyrobots/collyrobots/internal/input"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/input"
+	"github.com/collyrobots/collyrobots/conformance/runner"
+	"github.com/collyrobots/collyrobots/conformance/runner/crawl"
 )
 
 const conformUsage = `Usage: collyrobots conform [flags] [-- PROGRAM [ARGUMENT...]]
@@ -44,7 +44,7 @@ conformance/README.md has the details.`
 // runConform runs the command conform.
 func runConform(args []string, _ io.Reader, stdout, stderr io.Writer) (status int) {
 	flags := flag.NewFlagSet("conform", flag.ContinueOnError)
-	selection := conform.Selection{}
+	selection := runner.Selection{}
 	flags.StringVar(&selection.Dialect, "dialect", "", "run only the cases of this `dialect`")
 	flags.StringVar(&selection.Pattern, "run", "", "run only the cases whose id begins with this `text`, or matches it if it contains *, ? or [")
 	skip := flags.String("skip", "", "do not run the cases whose id begins with one of these comma-separated `texts`, or matches it as in -run")
@@ -56,13 +56,13 @@ func runConform(args []string, _ io.Reader, stdout, stderr io.Writer) (status in
 		return status
 	}
 	selection.Skip = input.Names(*skip)
-	suite := conform.Suite
+	suite := runner.Suite
 	if *fetch {
 		suite = crawl.Suite
 	}
-	var program *conform.Program
+	var program *runner.Program
 	if flags.NArg() > 0 {
-		program = &conform.Program{Args: flags.Args(), Stderr: stderr, Limit: *limit, AnswerLimit: *wait}
+		program = &runner.Program{Args: flags.Args(), Stderr: stderr, Limit: *limit, AnswerLimit: *wait}
 	}
 	report, err := suite(context.Background(), program, selection)
 	if report == nil {

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/collyrobots/collyrobots/conformance"
-	"github.com/collyrobots/collyrobots/internal/conform"
+	"github.com/collyrobots/collyrobots/conformance/runner"
 )
 
 // init lets the test binary act as a parser; see parser.
@@ -27,7 +27,7 @@ func init() {
 // parsers are the programs that parser starts, by name.
 var parsers = map[string]func(stdin io.Reader, stdout io.Writer){
 	"own": func(stdin io.Reader, stdout io.Writer) {
-		conformance.Serve(stdin, stdout, conform.AnswerOf)
+		conformance.Serve(stdin, stdout, runner.AnswerOf)
 	},
 	"deny-all": func(stdin io.Reader, stdout io.Writer) {
 		conformance.Serve(stdin, stdout, func(conformance.Question) conformance.Answer {
@@ -73,7 +73,7 @@ var parsers = map[string]func(stdin io.Reader, stdout io.Writer){
 			if q.ID == "rfc9309/2.1/rule-leaves-rest" {
 				select {}
 			}
-			return conform.AnswerOf(q)
+			return runner.AnswerOf(q)
 		})
 	},
 	"hangs": func(stdin io.Reader, stdout io.Writer) { select {} },

@@ -7,7 +7,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/collyrobots/collyrobots/internal/crawl"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/crawl"
 )
 
 // runCrawl runs the command crawl. A second Ctrl-C ends the program at once.

@@ -14,10 +14,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/input"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/lint"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
 	"github.com/collyrobots/collyrobots/dialect"
-	"github.com/collyrobots/collyrobots/internal/input"
-	"github.com/collyrobots/collyrobots/internal/lint"
-	"github.com/collyrobots/collyrobots/internal/term"
 )
 
 const diffUsage = `Usage: collyrobots diff [flags] OLD NEW

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots"
-	"github.com/collyrobots/collyrobots/internal/input"
-	"github.com/collyrobots/collyrobots/internal/term"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/input"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
 	"github.com/collyrobots/collyrobots/sitemap"
 )
 

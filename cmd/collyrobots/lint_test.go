@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/collyrobots/collyrobots/internal/lint"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/lint"
 )
 
 const faulty = "User-agent: *\nDisallow: /a\nAllow: /a\nCrawl-delay: 5\nHost: a.test\n"

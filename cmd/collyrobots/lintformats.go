@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/collyrobots/collyrobots/internal/lint"
-	"github.com/collyrobots/collyrobots/internal/term"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/lint"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
 )
 
 // annotate writes the findings as workflow commands of GitHub Actions (docs.github.com, "Workflow

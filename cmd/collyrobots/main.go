@@ -16,7 +16,7 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/collyrobots/collyrobots/internal/term"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
 )
 
 // The exit statuses of all commands.

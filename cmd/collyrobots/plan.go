@@ -7,7 +7,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/collyrobots/collyrobots/internal/plan"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/plan"
 )
 
 // runPlan runs the command plan. A second Ctrl-C ends the program at once.

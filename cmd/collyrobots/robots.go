@@ -9,10 +9,10 @@ import (
 	"os"
 	"time"
 
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/input"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/robotsfile"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
 	"github.com/collyrobots/collyrobots/dialect"
-	"github.com/collyrobots/collyrobots/internal/input"
-	"github.com/collyrobots/collyrobots/internal/robotsfile"
-	"github.com/collyrobots/collyrobots/internal/term"
 )
 
 // A robotsText is a robots.txt that a command has read.

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/conformance"
-	"github.com/collyrobots/collyrobots/internal/conform"
-	"github.com/collyrobots/collyrobots/internal/conform/crawl"
+	"github.com/collyrobots/collyrobots/conformance/runner"
+	"github.com/collyrobots/collyrobots/conformance/runner/crawl"
 )
 
 // build builds a program of this module and returns the path of its file.
@@ -39,14 +39,14 @@ func need(t *testing.T, program string, files ...string) {
 }
 
 // ask runs the cases of RFC 9309 on a parser.
-func ask(t *testing.T, args ...string) map[string]*conform.Result {
+func ask(t *testing.T, args ...string) map[string]*runner.Result {
 	t.Helper()
-	program := &conform.Program{Args: args, Stderr: t.Output(), Limit: 5 * time.Minute}
-	results, err := conform.Run(t.Context(), program.Ask, conformance.Cases(), conform.Selection{Dialect: "rfc9309"})
+	program := &runner.Program{Args: args, Stderr: t.Output(), Limit: 5 * time.Minute}
+	results, err := runner.Run(t.Context(), program.Ask, conformance.Cases(), runner.Selection{Dialect: "rfc9309"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	byID := make(map[string]*conform.Result)
+	byID := make(map[string]*runner.Result)
 	for i := range results {
 		r := &results[i]
 		byID[r.Case.ID] = r
@@ -104,9 +104,9 @@ func TestGoogle(t *testing.T) {
 // checkCrawler runs two fetch cases on a crawler.
 func checkCrawler(t *testing.T, args ...string) {
 	t.Helper()
-	program := &conform.Program{Args: args, Stderr: t.Output(), Limit: 5 * time.Minute}
+	program := &runner.Program{Args: args, Stderr: t.Output(), Limit: 5 * time.Minute}
 	for _, id := range []string{"fetch/success/200", "fetch/success/empty"} {
-		results, err := crawl.Run(t.Context(), crawl.Program(program), conformance.FetchCases(), conform.Selection{Dialect: "rfc9309", Pattern: id})
+		results, err := crawl.Run(t.Context(), crawl.Program(program), conformance.FetchCases(), runner.Selection{Dialect: "rfc9309", Pattern: id})
 		if err != nil || len(results) != 1 || !results[0].Passed() {
 			t.Errorf("%s: error %v, %+v", id, err, results)
 		}

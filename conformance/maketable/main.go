@@ -23,8 +23,8 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/conformance"
-	"github.com/collyrobots/collyrobots/internal/conform"
-	"github.com/collyrobots/collyrobots/internal/conform/crawl"
+	"github.com/collyrobots/collyrobots/conformance/runner"
+	"github.com/collyrobots/collyrobots/conformance/runner/crawl"
 )
 
 func main() {
@@ -41,7 +41,7 @@ func run() error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	parsers, err := columns(parsersIn(dir), conform.Suite)
+	parsers, err := columns(parsersIn(dir), runner.Suite)
 	if err != nil {
 		return err
 	}
@@ -49,13 +49,13 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	rows := conform.Rows(conformance.Cases())
-	fetchRows := conform.FetchRows(conformance.FetchCases())
+	rows := runner.Rows(conformance.Cases())
+	fetchRows := runner.FetchRows(conformance.FetchCases())
 	return writeTables(map[string]string{
-		"results":       conform.Table(rows, parsers),
-		"fetch results": conform.Table(fetchRows, crawlers),
-		"summary":       conform.Summary(rows, parsers),
-		"fetch summary": conform.Summary(fetchRows, crawlers),
+		"results":       runner.Table(rows, parsers),
+		"fetch results": runner.Table(fetchRows, crawlers),
+		"summary":       runner.Summary(rows, parsers),
+		"fetch summary": runner.Summary(fetchRows, crawlers),
 	})
 }
 
@@ -116,21 +116,21 @@ func goAdapter(dir, name string) adapter {
 }
 
 // A suite runs the selected cases on a program, or on our own code if it is nil.
-type suite func(context.Context, *conform.Program, conform.Selection) (*conform.Report, error)
+type suite func(context.Context, *runner.Program, runner.Selection) (*runner.Report, error)
 
 // columns runs the cases on each adapter that this machine can run.
-func columns(adapters []adapter, run suite) ([]conform.Column, error) {
-	var list []conform.Column
+func columns(adapters []adapter, run suite) ([]runner.Column, error) {
+	var list []runner.Column
 	for _, a := range adapters {
 		if reason := a.missing(); reason != "" {
 			log.Printf("%s is left out: %s", a.name, reason)
 			continue
 		}
-		report, err := run(context.Background(), a.program(), conform.Selection{})
+		report, err := run(context.Background(), a.program(), runner.Selection{})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", a.name, err)
 		}
-		list = append(list, conform.NewColumn(a.name, report))
+		list = append(list, runner.NewColumn(a.name, report))
 	}
 	return list, nil
 }
@@ -162,11 +162,11 @@ func (a *adapter) missing() string {
 }
 
 // program returns the program of the adapter, or nil for our own code.
-func (a *adapter) program() *conform.Program {
+func (a *adapter) program() *runner.Program {
 	if len(a.args) == 0 {
 		return nil
 	}
-	return &conform.Program{Args: a.args, Stderr: io.Discard, Limit: 10 * time.Minute, AnswerLimit: 5 * time.Second}
+	return &runner.Program{Args: a.args, Stderr: io.Discard, Limit: 10 * time.Minute, AnswerLimit: 5 * time.Second}
 }
 
 // writeTables replaces the tables in the pages of the current folder. The text of a table is

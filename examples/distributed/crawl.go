@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -14,7 +15,6 @@ import (
 
 	"github.com/collyrobots/collyrobots/hostqueue"
 	"github.com/collyrobots/collyrobots/internal/demo"
-	"github.com/collyrobots/collyrobots/internal/term"
 	"github.com/collyrobots/collyrobots/store/redisstore"
 )
 
@@ -24,13 +24,13 @@ const longest = 3 * time.Minute
 // A cluster has the parts of a crawl: a Redis, the sites, and the workers.
 type cluster struct {
 	settings
-	display *term.Display
-	began   time.Time
-	job     job // the job of the workers, without their numbers
-	redis   *redis.Client
-	queue   *hostqueue.Queue
-	web     map[string]demo.Site // the sites by host
-	sites   *demo.Server
+	output io.Writer // for progress
+	began  time.Time
+	job    job // the job of the workers, without their numbers
+	redis  *redis.Client
+	queue  *hostqueue.Queue
+	web    map[string]demo.Site // the sites by host
+	sites  *demo.Server
 
 	once     sync.Once // kills a worker
 	mu       sync.Mutex
@@ -44,16 +44,15 @@ type cluster struct {
 // crawl crawls the demo sites and returns a report. If it fails during the crawl, it returns a
 // report and an error. If interfere is not nil, it is called during the crawl; tests use it to kill
 // workers.
-func crawl(ctx context.Context, s settings, display *term.Display, interfere func(context.Context, *cluster)) (r *outcome, err error) {
+func crawl(ctx context.Context, s settings, output io.Writer, interfere func(context.Context, *cluster)) (r *outcome, err error) {
 	c := &cluster{
 		settings: s,
-		display:  display,
+		output:   output,
 		began:    time.Now(),
 		deaths:   make(chan *child, mostWorkers),
 		finished: make(chan *child, 2*mostWorkers),
 		fault:    make(chan error, mostWorkers),
 	}
-	defer display.Close()
 	keeper, err := c.openRedis(ctx)
 	if keeper != nil {
 		defer keeper.end()
@@ -245,7 +244,7 @@ func (c *cluster) workerOf(a demo.Access) *child {
 
 // say prints a line with the time since the start.
 func (c *cluster) say(format string, args ...any) {
-	c.display.Printf("%6.1fs  "+format, append([]any{time.Since(c.began).Seconds()}, args...)...)
+	fmt.Fprintf(c.output, "%6.1fs  "+format+"\n", append([]any{time.Since(c.began).Seconds()}, args...)...)
 }
 
 // endWorkers ends all workers, and waits until they have ended.

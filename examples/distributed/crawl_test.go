@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/internal/demo"
-	"github.com/collyrobots/collyrobots/internal/term"
 )
 
 // An output collects the output of a program.
@@ -187,7 +186,7 @@ func crawlSites(t *testing.T, s settings, interfere func(context.Context, *clust
 	out := new(output)
 	var wg sync.WaitGroup
 	wg.Add(1)
-	r, err := crawl(t.Context(), s, term.NewDisplay(out), func(ctx context.Context, crawling *cluster) {
+	r, err := crawl(t.Context(), s, out, func(ctx context.Context, crawling *cluster) {
 		defer wg.Done()
 		c = crawling
 		if interfere != nil {

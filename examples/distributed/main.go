@@ -32,8 +32,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9/logging"
-
-	"github.com/collyrobots/collyrobots/internal/term"
 )
 
 func main() {
@@ -63,19 +61,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 0
 	}
 	if err != nil {
-		term.Errors(stderr, "distributed", err)
+		fmt.Fprintln(stderr, "distributed:", err)
 		return 2
 	}
-	r, err := crawl(ctx, s, term.NewDisplay(stderr), nil)
+	r, err := crawl(ctx, s, stderr, nil)
 	if r != nil {
 		r.print(stdout)
 	}
 	switch {
 	case ctx.Err() != nil:
-		term.Errors(stderr, "distributed", errors.New("interrupted"))
+		fmt.Fprintln(stderr, "distributed: interrupted")
 		return 1
 	case err != nil:
-		term.Errors(stderr, "distributed", err)
+		fmt.Fprintln(stderr, "distributed:", err)
 		return 1
 	case !r.good():
 		return 1

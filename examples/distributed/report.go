@@ -8,12 +8,12 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/hostqueue"
 	"github.com/collyrobots/collyrobots/internal/demo"
-	"github.com/collyrobots/collyrobots/internal/term"
 )
 
 // An outcome is made from the access logs of the sites.
@@ -159,28 +159,20 @@ func (r *outcome) good() bool {
 const mostRows = 10
 
 func (r *outcome) print(w io.Writer) {
-	table := term.NewTable(
-		term.Column{Head: "host", Least: 10},
-		term.Column{Head: "requests", Right: true},
-		term.Column{Head: "robots.txt", Right: true, Spare: true},
-		term.Column{Head: "pages", Right: true},
-		term.Column{Head: "twice", Right: true},
-		term.Column{Head: "lost", Right: true},
-		term.Column{Head: "delay", Right: true},
-		term.Column{Head: "smallest gap", Right: true},
-		term.Column{Head: "by worker"})
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w)
+	fmt.Fprintln(table, "host\trequests\trobots.txt\tpages\ttwice\tlost\tdelay\tsmallest gap\tby worker")
 	for _, h := range r.hosts[:min(len(r.hosts), mostRows)] {
-		gap := ""
+		gap := "-"
 		if h.gap > 0 {
 			gap = h.gap.Round(time.Millisecond).String()
 		}
-		table.Row(h.host, term.Count(h.requests), term.Count(h.robots), term.Count(h.pages), term.Count(len(h.again)+len(h.twice)),
-			term.Count(len(h.lost)), term.Duration(h.delay), gap, shares(h.by))
+		fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%v\t%s\t%s\n",
+			h.host, h.requests, h.robots, h.pages, len(h.again)+len(h.twice), len(h.lost), h.delay, gap, shares(h.by))
 	}
-	fmt.Fprintln(w)
-	table.Print(w, term.Width(w))
+	table.Flush()
 	if more := len(r.hosts) - mostRows; more > 0 {
-		fmt.Fprintf(w, "and %s more\n", term.Number(more, "host"))
+		fmt.Fprintf(w, "and %d more\n", more)
 	}
 	fmt.Fprintln(w)
 	r.printPages(w)
@@ -197,7 +189,7 @@ func (r *outcome) printPages(w io.Writer) {
 	}
 	list := func(head string, pages []string) {
 		if len(pages) > 0 {
-			term.Fprintf(w, "%s (%d):\n", head, len(pages))
+			fmt.Fprintf(w, "%s (%d):\n", head, len(pages))
 			printList(w, pages)
 		}
 	}
@@ -217,7 +209,7 @@ func (r *outcome) printPages(w io.Writer) {
 func printList(w io.Writer, list []string) {
 	const most = 10
 	for _, item := range list[:min(len(list), most)] {
-		term.Fprintf(w, "  %s\n", item)
+		fmt.Fprintf(w, "  %s\n", item)
 	}
 	if len(list) > most {
 		fmt.Fprintf(w, "  and %d more\n", len(list)-most)
@@ -234,21 +226,21 @@ func (r *outcome) printVerdict(w io.Writer) {
 	if len(r.killed) > 0 {
 		killed = "Killed: " + strings.Join(r.killed, ", ") + "."
 	}
-	fmt.Fprintf(w, "The crawl took %s. %s\n", term.Duration(r.took), killed)
+	fmt.Fprintf(w, "The crawl took %s. %s\n", r.took.Round(100*time.Millisecond), killed)
 	if len(r.killed) > 0 {
 		fmt.Fprintf(w, "The hosts of a killed worker went to other workers when its lease of %v had expired.\n", lease)
 	}
 	if r.even {
 		rate, allowed := r.rates()
-		fmt.Fprintf(w, "%.0f requests a second, %.0f %% of the %.0f that the delays of %s allow.\n",
-			rate, 100*rate/allowed, allowed, term.Number(len(r.hosts), "host"))
+		fmt.Fprintf(w, "%.0f requests a second, %.0f %% of the %.0f that the delays of %d hosts allow.\n",
+			rate, 100*rate/allowed, allowed, len(r.hosts))
 	}
 	if r.good() {
 		fmt.Fprintln(w, "No page was lost, and the delay of each host was kept.")
 	}
 	for _, h := range r.hosts {
 		if h.early() {
-			term.Fprintf(w, "%s got a request before its delay had passed.\n", h.host)
+			fmt.Fprintf(w, "%s got a request before its delay had passed.\n", h.host)
 		}
 	}
 }

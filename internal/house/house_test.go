@@ -148,30 +148,30 @@ const importRules = `
 
 	# The conformance suite as data, for every parser, and the runner of the suite.
 	conformance:       !os !net/http !log
-	internal/conform:  ./conformance ./dialect
-	internal/conform/crawl: . ./report ./conformance ./dialect ./internal/conform
-	conformance/maketable: ./conformance ./internal/conform ./internal/conform/crawl
+	conformance/runner:  ./conformance ./dialect
+	conformance/runner/crawl: . ./report ./conformance ./dialect ./conformance/runner
+	conformance/maketable: ./conformance ./conformance/runner ./conformance/runner/crawl
 	conformance/adapters/colly: ./conformance github.com/gocolly/colly/v2
 	conformance/adapters/temoto: ./conformance github.com/temoto/robotstxt
 	conformance/adapters/grobotstxt: ./conformance github.com/jimsmart/grobotstxt
 
 	# Decisions about many URLs in files.
-	internal/batch:    ./dialect ./internal/policy ./internal/weburl github.com/maypok86/otter/v2
+	cmd/collyrobots/internal/batch: . ./report ./dialect github.com/maypok86/otter/v2
 
-	# What the command and the examples share: output for people, robots.txt files that were read, tests of programs.
-	internal/term:     ./internal/redact ./internal/seconds golang.org/x/term golang.org/x/text/width !net/http !log
-	internal/robotsfile: ./dialect
+	# Output for people, and robots.txt files that were read.
+	cmd/collyrobots/internal/term:     golang.org/x/term golang.org/x/text/width !net/http !log
+	cmd/collyrobots/internal/robotsfile: ./dialect
 	internal/tooltest: ./robotstest go.uber.org/goleak
 
 	# From a robots.txt to its faults.
-	internal/lint:     ./dialect ./usage !io !os !net/http !log
+	cmd/collyrobots/internal/lint:     ./dialect ./usage !io !os !net/http !log
 
 	# The command that estimates how long a crawl will take.
-	internal/plan:     . ./report ./dialect ./internal/input ./internal/robotsfile ./internal/term ./sitemap ./store github.com/gocolly/colly/v2
+	cmd/collyrobots/internal/plan:     . ./report ./dialect ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/robotsfile ./cmd/collyrobots/internal/term ./sitemap ./store github.com/gocolly/colly/v2
 
 	# The command that crawls.
-	internal/crawl:    . ./report ./store/urlstore ./audit ./audit/witness ./dialect ./internal/input ./internal/keyfile ./internal/term ./sitemap ./store ./usage ./webbotauth github.com/gocolly/colly/v2
-	internal/crawl/page.go: ./view
+	cmd/collyrobots/internal/crawl:    . ./report ./store/urlstore ./audit ./audit/witness ./dialect ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/keyfile ./cmd/collyrobots/internal/term ./sitemap ./store ./usage ./webbotauth github.com/gocolly/colly/v2
+	cmd/collyrobots/internal/crawl/page.go: ./view
 
 	# Spiders that are stopped and continued with a urlstore.Store, for tests.
 	internal/frontiertest: . ./report ./store/urlstore ./dialect ./robotstest github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/extensions github.com/gocolly/colly/v2/proxy github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage
@@ -181,14 +181,14 @@ const importRules = `
 
 	# Demo sites on loopback, arguments of commands, and the key of a crawler.
 	internal/demo:
-	internal/input:    . ./dialect ./internal/term
-	internal/keyfile:  !net/http !log
+	cmd/collyrobots/internal/input:    . ./dialect ./cmd/collyrobots/internal/term
+	cmd/collyrobots/internal/keyfile:  !net/http !log
 
 	# The command.
-	cmd/collyrobots:   . ./report ./audit ./conformance ./dialect ./internal/conform ./internal/conform/crawl ./internal/batch ./internal/crawl ./internal/input ./internal/keyfile ./internal/lint ./internal/plan ./internal/robotsfile ./internal/term ./robotstags ./sitemap ./store ./usage github.com/gocolly/colly/v2 ./webbotauth
+	cmd/collyrobots:   . ./report ./audit ./conformance ./dialect ./conformance/runner ./conformance/runner/crawl ./cmd/collyrobots/internal/batch ./cmd/collyrobots/internal/crawl ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/keyfile ./cmd/collyrobots/internal/lint ./cmd/collyrobots/internal/plan ./cmd/collyrobots/internal/robotsfile ./cmd/collyrobots/internal/term ./robotstags ./sitemap ./store ./usage github.com/gocolly/colly/v2 ./webbotauth
 
 	# The examples use what every program can use, and packages that they share.
-	examples/*:        . ./report ./dialect ./sitemap ./store ./internal/term ./internal/robotsfile github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/queue
+	examples/*:        . ./report ./dialect ./sitemap ./store github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/queue
 	examples/browser:  ./robotstest github.com/chromedp/chromedp github.com/chromedp/cdproto/cdp github.com/chromedp/cdproto/fetch github.com/chromedp/cdproto/network
 	examples/client:   ./internal/demo
 	examples/crawl:    ./audit ./internal/demo ./view
@@ -277,8 +277,8 @@ func TestImportRulesCatch(t *testing.T) {
 		{"examples/distributed/worker.go", "./internal/pace", false},
 		{"hostqueue/run.go", "./internal/pace", false},
 		{"plugin.go", "./hostqueue", false},
-		{"internal/term/text.go", "./internal/redact", true},
-		{"internal/term/text.go", ".", false},
+		{"cmd/collyrobots/internal/term/text.go", "golang.org/x/text/width", true},
+		{"cmd/collyrobots/internal/term/text.go", ".", false},
 	} {
 		if got := permits(rules.of(test.file, make(map[string]bool)), test.imported); got != test.want {
 			t.Errorf("%s imports %s: permitted = %v, want %v", test.file, test.imported, got, test.want)

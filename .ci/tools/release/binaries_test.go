@@ -42,7 +42,7 @@ func TestBinaries(t *testing.T) {
 		args := append([]string{"build"}, list(t, config, "flags")...)
 		build := exec.CommandContext(t.Context(), "go", append(args, "-o", filepath.Join(t.TempDir(), "collyrobots"), "./cmd/collyrobots")...)
 		build.Dir = "../../.."
-		build.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+arch)
+		build.Env = append(os.Environ(), "GOWORK=", "GOOS="+system, "GOARCH="+arch)
 		build.Env = append(build.Env, list(t, config, "env")...)
 		out, err := build.CombinedOutput()
 		if err != nil {

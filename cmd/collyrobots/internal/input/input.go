@@ -1,0 +1,105 @@
+// Package input reads the arguments of commands: lists of items from files, hosts and URLs of sites,
+// and the values of flags that several commands have.
+package input
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
+)
+
+// Lines reads a list, one item in a line, from a file, or from standard input if the name is "-". It
+// calls item for each line, with its number from 1. Blank lines and lines that begin with # are
+// omitted, and so are byte order marks.
+func Lines(name string, stdin io.Reader, item func(number int, text string)) error {
+	in := stdin
+	if name == "-" {
+		name = "standard input"
+	} else {
+		file, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		in = file
+	}
+	lines := bufio.NewScanner(in)
+	lines.Buffer(nil, 1<<20)
+	for n := 1; lines.Scan(); n++ {
+		text := strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff"))
+		if text != "" && text[0] != '#' {
+			item(n, text)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// List returns the items of a list as [Lines] reads them.
+func List(name string, stdin io.Reader) (items []string, err error) {
+	err = Lines(name, stdin, func(_ int, text string) { items = append(items, text) })
+	return items, err
+}
+
+// Arguments returns the arguments of a command and the items of the list from, if that is not
+// empty. Flags after the first argument are an error.
+func Arguments(args []string, from string, stdin io.Reader) ([]string, error) {
+	for _, arg := range args {
+		if len(arg) > 1 && arg[0] == '-' {
+			return nil, fmt.Errorf("%s: flags must come before the arguments", term.Safe(arg))
+		}
+	}
+	if from == "" {
+		return args, nil
+	}
+	items, err := List(from, stdin)
+	return append(slices.Clone(args), items...), err
+}
+
+// Sites is like Arguments for arguments that are sites or URLs. The argument - stands for the list
+// on standard input.
+func Sites(args []string, from string, stdin io.Reader) ([]string, error) {
+	items, err := Arguments(args, from, stdin)
+	at := slices.Index(items, "-")
+	if err != nil || at < 0 {
+		return items, err
+	}
+	if from == "-" || slices.Contains(items[at+1:], "-") {
+		return nil, errors.New("- is given twice, but standard input has one list only")
+	}
+	list, err := List("-", stdin)
+	return slices.Replace(slices.Clone(items), at, at+1, list...), err
+}
+
+// URL returns the URL of a page for an argument. An argument without a scheme is a host, perhaps
+// with a path, and means https.
+func URL(arg string) (string, error) {
+	text := arg
+	if !strings.Contains(text, "://") {
+		text = "https://" + text
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || strings.ContainsAny(u.Host, " \t") {
+		return "", fmt.Errorf(`"%s" is not a host or a URL of a web page, such as https://example.com/`, term.Safe(arg))
+	}
+	return text, nil
+}
+
+// IsFile reports whether an argument is the name of a file and not of a host: a file with this name
+// exists, or the argument looks like a path.
+func IsFile(arg string) bool {
+	if strings.Contains(arg, "://") {
+		return false
+	}
+	_, err := os.Stat(arg)
+	return err == nil || strings.HasPrefix(arg, "/") || strings.HasPrefix(arg, ".") || strings.HasSuffix(arg, ".txt")
+}

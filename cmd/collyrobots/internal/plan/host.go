@@ -1,0 +1,154 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
+	"github.com/collyrobots/collyrobots/sitemap"
+)
+
+// A host is the result of the check of a host.
+type host struct {
+	Host  string `json:"host"`
+	URL   string `json:"url,omitempty"`
+	Error string `json:"error,omitempty"` // why the check failed; empty if the host has answered
+
+	Robots   string    `json:"robots,omitempty"`
+	Status   int       `json:"status,omitempty"`   // the status of the response to the request for robots.txt
+	Dialects []reading `json:"dialects,omitempty"` // the selected dialect first
+
+	Waiting int     `json:"waiting,omitempty"` // the number of pages that wait in the frontier
+	Listed  int     `json:"listed"`            // the number of pages in the sitemaps
+	Denied  int     `json:"denied"`            // the number of these that robots.txt denies
+	Old     int     `json:"old"`               // the number of the others that have not changed since -since
+	Pages   int     `json:"pages"`             // the number of pages to crawl
+	Recent  changes `json:"recent"`            // of the pages that are not denied
+	Unread  string  `json:"unread,omitempty"`  // why not all pages were counted
+	Faults  int     `json:"faults"`            // the number of errors in the sitemaps
+	Fault   string  `json:"fault,omitempty"`   // the first of these errors
+
+	Group string       `json:"group,omitempty"` // the name of the hosts that share one pace; empty if the host is alone
+	Delay term.Seconds `json:"delay"`           // between two requests to the host or its group
+	Asked bool         `json:"asked"`           // the delay comes from robots.txt
+	Line  int          `json:"line,omitempty"`  // the line of robots.txt with the delay
+	Time  term.Seconds `json:"time"`            // the time for all pages, with the hours when the crawl is closed
+
+	allowed int           // the number of pages that robots.txt allows
+	shares  string        // how the host shares its pace; "" if it is alone
+	slowest string        // the host of the group that asks for the delay; "" if it is this one
+	busy    time.Duration // Time without the hours when the crawl is closed
+}
+
+// A reading is the result of reading the host's robots.txt in one dialect.
+type reading struct {
+	Dialect string       `json:"dialect"`
+	Allowed bool         `json:"allowed"` // the decision about the start page
+	Reason  string       `json:"reason"`  // a report.Reason
+	Rule    string       `json:"rule,omitempty"`
+	Group   string       `json:"group,omitempty"`
+	Delay   term.Seconds `json:"crawl_delay"`
+	Line    int          `json:"line,omitempty"` // the line with the crawl delay
+	Denied  int          `json:"denied"`         // the number of listed pages that are denied
+}
+
+// changes has the number of pages that have changed recently, according to their sitemaps.
+type changes struct {
+	Day   int `json:"day"`
+	Week  int `json:"week"`
+	Month int `json:"month"` // 30 days
+	Dated int `json:"dated"` // the number of pages with a lastmod
+}
+
+// count counts a page that robots.txt allows.
+func (h *host) count(e sitemap.Entry, now, since time.Time) {
+	h.allowed++
+	if e.LastMod.IsZero() {
+		return
+	}
+	h.Recent.Dated++
+	age := now.Sub(e.LastMod)
+	if age <= day {
+		h.Recent.Day++
+	}
+	if age <= 7*day {
+		h.Recent.Week++
+	}
+	if age <= 30*day {
+		h.Recent.Month++
+	}
+	if e.LastMod.Before(since) {
+		h.Old++
+	}
+}
+
+const day = 24 * time.Hour
+
+// computeTime sets the delay, the number of pages to crawl, and the time for them.
+func (h *host) computeTime(j *job) {
+	h.Delay = term.Seconds(j.minDelay)
+	if len(h.Dialects) > 0 && h.Dialects[0].Delay > h.Delay {
+		h.Delay = h.Dialects[0].Delay
+		h.Asked = true
+		h.Line = h.Dialects[0].Line
+	}
+	h.Pages = h.allowed - h.Old
+	if j.max > 0 {
+		h.Pages = min(h.Pages, j.max)
+	}
+	h.setTime(j)
+}
+
+// setTime computes the time for the pages with the delay.
+func (h *host) setTime(j *job) {
+	h.busy = times(h.Pages, time.Duration(h.Delay))
+	h.Time = term.Seconds(j.lasts(h.busy))
+}
+
+// lasts returns how long work takes if it is done only in the hours when the crawl sends requests.
+func (j *job) lasts(work time.Duration) time.Duration { return j.hours.lasts(j.began, work) }
+
+// isCounted reports whether the number of pages is known, perhaps in part.
+func (h *host) isCounted() bool { return h.Listed > 0 || h.Waiting > 0 }
+
+// isUnknown reports whether the host may have pages that are not known: it has not answered, its
+// sitemaps were not read to their end, or they list no pages. A host whose robots.txt denies all
+// pages is known.
+func (h *host) isUnknown() bool {
+	return h.Error != "" || h.Unread != "" || !h.isCounted() && !h.isDenied()
+}
+
+// delaySource says where the delay comes from.
+func (h *host) delaySource() string {
+	switch {
+	case !h.Asked:
+		return "-delay"
+	case h.slowest != "":
+		return "the robots.txt of " + h.slowest
+	case h.Line == 0:
+		return "its robots.txt"
+	}
+	return fmt.Sprintf("line %d of its robots.txt", h.Line)
+}
+
+// isDenied reports whether robots.txt denies all known pages of the host.
+func (h *host) isDenied() bool {
+	return h.Error == "" && h.allowed == 0 && !h.Dialects[0].Allowed
+}
+
+// times returns n*d, or the longest Duration if that overflows.
+func times(n int, d time.Duration) time.Duration {
+	if n > 0 && d > math.MaxInt64/time.Duration(n) {
+		return math.MaxInt64
+	}
+	return time.Duration(n) * d
+}
+
+// plus returns a+b, or the longest Duration if that overflows.
+func plus(a, b time.Duration) time.Duration {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}

@@ -1,0 +1,130 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
+)
+
+// A schedule has the times that a crawl takes with a change to the plan.
+type schedule struct {
+	What   string  `json:"what"` // the change
+	Totals []total `json:"totals"`
+}
+
+// A total is the time that a crawl takes if SideBySide hosts are crawled in parallel. When one of
+// them is done, the next one in the order of the list begins.
+type total struct {
+	SideBySide int          `json:"side_by_side"`
+	Time       term.Seconds `json:"time"`
+}
+
+// schedules returns the schedule of the plan, and then the schedules of changes that make the crawl
+// shorter.
+func (j *job) schedules(hosts []*host) []schedule {
+	asPlanned := func(h *host) time.Duration { return h.busy }
+	plan := j.scheduleOf("as planned", hosts, asPlanned)
+	all := []schedule{plan}
+	addIfShorter := func(s schedule) { // by at least 5 %
+		for i, t := range s.Totals {
+			if t.Time < plan.Totals[i].Time/20*19 {
+				all = append(all, s)
+				return
+			}
+		}
+	}
+	sorted := slices.SortedStableFunc(slices.Values(hosts), longestFirst)
+	addIfShorter(j.scheduleOf("longest hosts first", sorted, asPlanned))
+	if j.since.IsZero() {
+		addIfShorter(j.scheduleOf("only pages changed in the last 7 days (Feed.Since)", hosts, func(h *host) time.Duration {
+			return j.timeOf(h, h.allowed-h.Recent.Dated+h.Recent.Week, j.max)
+		}))
+	}
+	if len(sorted) > 0 {
+		most := 100
+		for most*20 <= sorted[0].Pages {
+			most *= 10
+		}
+		addIfShorter(j.scheduleOf(fmt.Sprintf("at most %s pages per host (MaxPages)", term.Count(most)), hosts, func(h *host) time.Duration {
+			return j.timeOf(h, h.allowed-h.Old, most)
+		}))
+	}
+	shorter := max(time.Second, j.minDelay)
+	addIfShorter(j.scheduleOf(fmt.Sprintf("delays of at most %v (ask the owners)", shorter), hosts, func(h *host) time.Duration {
+		return times(h.Pages, min(time.Duration(h.Delay), shorter))
+	}))
+	return all
+}
+
+// timeOf returns the time for the given number of pages of a host, but at most for most pages. If
+// most is 0, it means no limit.
+func (j *job) timeOf(h *host, pages, most int) time.Duration {
+	if most > 0 {
+		pages = min(pages, most)
+	}
+	return times(min(pages, h.Pages), time.Duration(h.Delay))
+}
+
+func longestFirst(a, b *host) int { return cmp.Compare(b.Time, a.Time) }
+
+// scheduleOf returns the schedule of hosts if timeOf returns the time for a host, without the hours
+// when the crawl is closed.
+func (j *job) scheduleOf(what string, hosts []*host, timeOf func(*host) time.Duration) schedule {
+	s := schedule{What: what}
+	var times []time.Duration // for each host without a group, and for each group
+	groups := make(map[string]int)
+	for _, h := range hosts {
+		t := timeOf(h)
+		i, known := groups[h.Group]
+		switch {
+		case t <= 0:
+		case known:
+			times[i] = plus(times[i], t)
+		default:
+			if h.Group != "" {
+				groups[h.Group] = len(times)
+			}
+			times = append(times, t)
+		}
+	}
+	for _, n := range widths(len(hosts)) {
+		s.Totals = append(s.Totals, total{SideBySide: n, Time: term.Seconds(j.lasts(makespan(times, n)))})
+	}
+	return s
+}
+
+// widths returns the numbers of hosts in parallel that a schedule has totals for. The last one is
+// the number of all hosts.
+func widths(hosts int) (widths []int) {
+	for _, n := range []int{1, 2, 5, 10, 20} {
+		if n < hosts {
+			widths = append(widths, n)
+		}
+	}
+	return append(widths, hosts)
+}
+
+// makespan returns the time that n workers take for the tasks. A worker that is done begins the
+// next task in their order.
+func makespan(tasks []time.Duration, n int) time.Duration {
+	if len(tasks) == 0 {
+		return 0
+	}
+	if n >= len(tasks) {
+		return slices.Max(tasks)
+	}
+	ends := make([]time.Duration, n)
+	for _, t := range tasks {
+		first := 0
+		for i := range ends {
+			if ends[i] < ends[first] {
+				first = i
+			}
+		}
+		ends[first] = plus(ends[first], t)
+	}
+	return slices.Max(ends)
+}

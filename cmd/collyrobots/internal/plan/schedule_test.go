@@ -1,0 +1,144 @@
+package plan
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
+)
+
+func TestMakespan(t *testing.T) {
+	const h = time.Hour
+	for _, test := range []struct {
+		tasks []time.Duration
+		n     int
+		want  time.Duration
+	}{
+		{nil, 3, 0},
+		{[]time.Duration{3 * h, 2 * h, h}, 1, 6 * h},
+		{[]time.Duration{h, h, 2 * h, 4 * h}, 2, 5 * h}, // the last begins when the first two have ended
+		{[]time.Duration{4 * h, 2 * h, h, h}, 2, 4 * h},
+		{[]time.Duration{3 * h, 2 * h, h}, 3, 3 * h},
+		{[]time.Duration{3 * h, 2 * h, h}, 99, 3 * h},
+		{[]time.Duration{math.MaxInt64, h, math.MaxInt64}, 2, math.MaxInt64},
+	} {
+		if got := makespan(test.tasks, test.n); got != test.want {
+			t.Errorf("%v, %d in parallel: %v, want %v", test.tasks, test.n, got, test.want)
+		}
+	}
+	// The result is at most the sum of all tasks, and at least the longest task and the n-th part
+	// of the sum.
+	for range 200 {
+		tasks := make([]time.Duration, 1+rand.IntN(40))
+		var sum time.Duration
+		for i := range tasks {
+			tasks[i] = time.Duration(rand.IntN(1000))
+			sum += tasks[i]
+		}
+		for n := 1; n <= 50; n++ {
+			got := makespan(tasks, n)
+			if got > sum || got < slices.Max(tasks) || got < sum/time.Duration(n) || n == 1 && got != sum {
+				t.Fatalf("%v, %d in parallel: %v", tasks, n, got)
+			}
+		}
+	}
+}
+
+// TestSchedules checks that changes are listed only if they make the crawl shorter.
+func TestSchedules(t *testing.T) {
+	j := &job{minDelay: 100 * time.Millisecond}
+	hosts := []*host{
+		{Host: "a", allowed: 600, Delay: term.Seconds(time.Second)},
+		{Host: "b", allowed: 600, Delay: term.Seconds(time.Second)},
+		{Host: "c", allowed: 1200, Delay: term.Seconds(time.Second)},
+		{Host: "d", Error: "no answer"},
+	}
+	format := func() string {
+		var lines []string
+		for _, s := range j.schedules(hosts) {
+			line := s.What + ":"
+			for _, total := range s.Totals {
+				line += fmt.Sprintf(" %d %v", total.SideBySide, time.Duration(total.Time))
+			}
+			lines = append(lines, line)
+		}
+		return strings.Join(lines, "\n")
+	}
+	computeTimes := func() {
+		for _, h := range hosts {
+			h.Pages = h.allowed
+			h.busy = times(h.Pages, time.Duration(h.Delay))
+			h.Time = term.Seconds(h.busy)
+		}
+	}
+	computeTimes()
+	want := `as planned: 1 40m0s 2 30m0s 4 20m0s
+longest hosts first: 1 40m0s 2 20m0s 4 20m0s
+at most 100 pages per host (MaxPages): 1 5m0s 2 3m20s 4 1m40s`
+	if got := format(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	hosts[2].Delay = term.Seconds(10 * time.Second)
+	hosts[2].Recent = changes{Week: 30, Dated: 1100}
+	computeTimes()
+	want = `as planned: 1 3h40m0s 2 3h30m0s 4 3h20m0s
+only pages changed in the last 7 days (Feed.Since): 1 41m40s 2 31m40s 4 21m40s
+at most 100 pages per host (MaxPages): 1 20m0s 2 18m20s 4 16m40s
+delays of at most 1s (ask the owners): 1 40m0s 2 30m0s 4 20m0s`
+	if got := format(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestParseSite(t *testing.T) {
+	for text, want := range map[string]string{
+		"example.com":                   "example.com https://example.com/ http://example.com/",
+		"https://example.com:443/a?b#c": "example.com https://example.com:443/a?b#c",
+		"http://bücher.example":         "xn--bcher-kva.example http://b%C3%BCcher.example/",
+		"localhost:8080":                "localhost:8080 https://localhost:8080/ http://localhost:8080/",
+		"[::1]:80/x":                    "[::1] https://[::1]:80/x http://[::1]:80/x",
+		"127.0.0.1":                     "127.0.0.1 https://127.0.0.1/ http://127.0.0.1/",
+		"":                              "", "hello world": "", "http://": "", "https:///x": "", "ftp://a.test": "", "-max": "", "a,b": "", "a..b": "", "?": "", "a.test:x": "",
+		"mailto:joe@a.test": "", "<html>": "", "a\x1b.test": "", "http://a b/": "", "...": "",
+	} {
+		s, ok := parseSite(text)
+		got := s.host
+		for _, u := range s.urls {
+			got += " " + u.String()
+		}
+		if ok != (want != "") || ok && got != want {
+			t.Errorf("%q: %v, %s, want %s", text, ok, got, want)
+		}
+	}
+}
+
+func TestParseSince(t *testing.T) {
+	now := time.Date(2026, 3, 31, 12, 0, 0, 0, time.UTC)
+	for text, want := range map[string]string{
+		"2026-01-31": "2026-01-31 00:00", "7d": "2026-03-24 12:00", "36h": "2026-03-30 00:00", "": "0001-01-01 00:00",
+		"yesterday": "", "-3d": "", "0d": "", "-5h": "", "2026-02-31": "", "99999999999d": "",
+	} {
+		got, err := parseSince(text, now)
+		if (err == nil) != (want != "") || err == nil && got.Format("2006-01-02 15:04") != want {
+			t.Errorf("%q: %v, %v, want %s", text, got, err, want)
+		}
+	}
+}
+
+// TestTimes checks that sums and products of durations do not overflow.
+func TestTimes(t *testing.T) {
+	if got := times(1_000_000, 292*365*day); got != math.MaxInt64 {
+		t.Error(got)
+	}
+	if got := times(3, time.Second); got != 3*time.Second || times(0, day) != 0 {
+		t.Error(got)
+	}
+	if got := plus(math.MaxInt64, 1); got != math.MaxInt64 {
+		t.Error(got)
+	}
+}

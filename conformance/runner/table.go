@@ -1,0 +1,185 @@
+package runner
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/collyrobots/collyrobots/conformance"
+)
+
+// A Row is a case in the tables of conformance.
+type Row struct {
+	ID       string
+	Section  string // of its source
+	Expected string // the text in the column of that name
+	Disputed bool
+}
+
+// A Column has the outcomes of one parser or crawler.
+type Column struct {
+	Name  string
+	cells map[string]cell // by ID
+}
+
+// A cell says how a parser reads a case.
+type cell struct {
+	text   string
+	passed bool
+}
+
+// NewColumn returns a Column with the outcomes of a Report. If a case was failed in several
+// dialects, its cell is about the first of them.
+func NewColumn(name string, r *Report) Column {
+	c := Column{Name: name, cells: make(map[string]cell)}
+	for i := range r.outcomes {
+		o := &r.outcomes[i]
+		if before, ok := c.cells[o.ID]; !ok || before.passed {
+			c.cells[o.ID] = cell{text: o.text(), passed: o.Passed}
+		}
+	}
+	return c
+}
+
+// Cell returns the text for a case: "ok", the decision if it is wrong, "error", or the part of the
+// answer that is wrong, as in "other line". It returns "not run" if there is no outcome.
+func (c *Column) Cell(id string) string {
+	if x, ok := c.cells[id]; ok {
+		return x.text
+	}
+	return "not run"
+}
+
+func (o *Outcome) text() string {
+	switch {
+	case o.Passed:
+		return "ok"
+	case o.Answer == nil:
+		return "other requests"
+	case o.Answer.Error != "" || o.Answer.Allowed == nil:
+		return "error"
+	}
+	first, _, wrong := strings.Cut(o.Faults[0], ", want ")
+	if wrong && (first == string(conformance.Allowed) || first == string(conformance.Denied)) {
+		return first
+	}
+	what, _, _ := strings.Cut(first, " ")
+	return "other " + what
+}
+
+// Rows returns the rows of cases.
+func Rows(cases []conformance.Case) []Row {
+	rows := make([]Row, len(cases))
+	for i := range cases {
+		c := &cases[i]
+		rows[i] = Row{ID: c.ID, Section: c.Source.Section, Expected: string(c.Expect), Disputed: c.Disputed}
+	}
+	return rows
+}
+
+// FetchRows returns the rows of fetch cases.
+func FetchRows(cases []conformance.FetchCase) []Row {
+	rows := make([]Row, len(cases))
+	for i := range cases {
+		c := &cases[i]
+		rows[i] = Row{ID: c.ID, Section: groupOf(c.ID), Expected: strings.Join(c.Requested, " "), Disputed: c.Disputed}
+	}
+	return rows
+}
+
+// groupOf returns the second part of an ID.
+func groupOf(id string) string {
+	_, rest, _ := strings.Cut(id, "/")
+	group, _, _ := strings.Cut(rest, "/")
+	return group
+}
+
+// Table returns a table in Markdown with a row for each case and a column for each parser.
+func Table(rows []Row, columns []Column) string {
+	var b strings.Builder
+	writeHead(&b, []string{"case", "expected"}, columns)
+	for _, r := range rows {
+		expected := r.Expected
+		if r.Disputed {
+			expected += " (disputed)"
+		}
+		line := []string{"`" + r.ID + "`", expected}
+		for _, c := range columns {
+			line = append(line, c.Cell(r.ID))
+		}
+		writeRow(&b, line)
+	}
+	return b.String()
+}
+
+func writeHead(b *strings.Builder, names []string, columns []Column) {
+	for _, c := range columns {
+		names = append(names, c.Name)
+	}
+	writeRow(b, names)
+	writeRow(b, slices.Repeat([]string{"---"}, len(names)))
+}
+
+func writeRow(b *strings.Builder, cells []string) {
+	fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
+}
+
+// Summary returns a table in Markdown with a row for each section of a text and a column for each
+// parser. A cell is the number of scored cases that the parser passes. Sections without scored
+// cases are left out. The sections of each text are followed by a row with their sums.
+func Summary(rows []Row, columns []Column) string {
+	var b strings.Builder
+	writeHead(&b, []string{"section", "cases"}, columns)
+	scored := slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.Disputed })
+	for _, text := range splitBy(scored, textOf) {
+		for _, section := range splitBy(text, func(r Row) string { return groupOf(r.ID) }) {
+			name := fmt.Sprintf("%s: %s", textOf(section[0]), section[0].Section)
+			writeRow(&b, countsOf(name, section, columns))
+		}
+		sums := countsOf(textOf(text[0]), text, columns)
+		for i := range sums {
+			sums[i] = "**" + sums[i] + "**"
+		}
+		writeRow(&b, sums)
+	}
+	return b.String()
+}
+
+// textOf returns the first part of the ID of a row, which names the text.
+func textOf(r Row) string {
+	text, _, _ := strings.Cut(r.ID, "/")
+	return text
+}
+
+// splitBy divides rows by a key, in the order of the first row with each key.
+func splitBy(rows []Row, key func(Row) string) [][]Row {
+	var parts [][]Row
+	at := make(map[string]int)
+	for _, r := range rows {
+		n, ok := at[key(r)]
+		if !ok {
+			n = len(parts)
+			at[key(r)] = n
+			parts = append(parts, nil)
+		}
+		parts[n] = append(parts[n], r)
+	}
+	return parts
+}
+
+// countsOf returns a line of the summary: a name, the number of rows, and how many of them each
+// parser passes.
+func countsOf(name string, rows []Row, columns []Column) []string {
+	line := []string{name, strconv.Itoa(len(rows))}
+	for _, c := range columns {
+		passed := 0
+		for _, r := range rows {
+			if c.cells[r.ID].passed {
+				passed++
+			}
+		}
+		line = append(line, strconv.Itoa(passed))
+	}
+	return line
+}

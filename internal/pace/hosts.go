@@ -108,24 +108,28 @@ func New(rules func(host string) *Rules) *Hosts {
 
 // Close makes every Enter and Start that waits return err at once, and also every later one.
 // Tickets that have started are not changed, but leases of requests that have not reached the
-// transport are given back to the Pacer. Only the first call of Close has an effect.
+// transport are given back to the Pacer, which may call Close. Only the first call of Close has an
+// effect.
 func (h *Hosts) Close(err error) {
+	isFirst := false
 	h.close.Do(func() {
+		isFirst = true
 		h.err = err
 		if err == nil {
 			h.err = errClosed
 		}
 		close(h.done)
-		if h.pacer != nil {
-			h.end(h.err)
-			for host := range h.All() {
-				host.forsake()
-			}
-			for _, group := range h.groups.all() {
-				group.forsake()
-			}
-		}
 	})
+	if !isFirst || h.pacer == nil {
+		return
+	}
+	h.end(h.err)
+	for host := range h.All() {
+		host.forsake()
+	}
+	for _, group := range h.groups.all() {
+		group.forsake()
+	}
 }
 
 // closed returns the error passed to Close, or nil before Close.

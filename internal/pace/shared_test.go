@@ -65,7 +65,7 @@ func (l *deskLease) Release(sent bool, delay time.Duration, notBefore time.Time)
 	l.desk.released = append(l.desk.released, said)
 }
 
-// sharedHost returns a host that asks d. It must be called in a bubble.
+// sharedHost returns a host that asks d.
 func sharedHost(d *desk, r Rules) (*Hosts, *Host) {
 	hosts := New(func(string) *Rules { return &r })
 	hosts.Share(d)
@@ -404,4 +404,42 @@ func TestLeaseIsNotLentToATicketThatAsks(t *testing.T) {
 			t.Errorf("%d leases granted, %d given back: %q", d.granted, len(d.released), d.released)
 		}
 	})
+}
+
+// A closingLease calls Close of the registry when it is released, as a Pacer may whose failure the
+// program takes as a reason to end the crawl.
+type closingLease struct {
+	Lease
+	hosts *Hosts
+}
+
+func (l closingLease) Release(sent bool, delay time.Duration, notBefore time.Time) {
+	l.hosts.Close(nil)
+	l.Lease.Release(sent, delay, notBefore)
+}
+
+// TestCloseInRelease runs outside a bubble, because the time of a bubble stands still while a
+// goroutine waits for a mutex.
+func TestCloseInRelease(t *testing.T) {
+	d := new(desk)
+	hosts, h := sharedHost(d, Rules{MinDelay: time.Hour})
+	d.grant = func(context.Context, time.Duration) (Lease, error) {
+		return closingLease{Lease: d.leaseFor(2 * time.Hour), hosts: hosts}, nil
+	}
+	var ticket Ticket
+	err := h.Enter(t.Context(), &ticket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan bool)
+	go func() {
+		hosts.Close(nil)
+		close(closed)
+	}()
+	select {
+	case <-closed:
+	case <-time.After(10 * time.Second):
+		t.Fatal("Close did not return")
+	}
+	d.want(t, 1, "false 1h0m0s")
 }

@@ -103,12 +103,13 @@ type Cache struct {
 	closed atomic.Bool // set under mu
 	left   atomic.Bool // set by CloseIdle
 
-	// mu protects fetches and the shared fetches in it. closed is set, and running grows, while it is held.
+	// mu protects fetches, the shared fetches in it, and unanswered. closed is set, and running grows,
+	// while it is held.
 	mu      sync.Mutex
 	fetches map[dialect.Authority][]*sharedFetch // those under way, oldest first
 	running sync.WaitGroup
 
-	unanswered sync.Mutex // held while the policy of an unanswered fetch is put into policies
+	unanswered map[dialect.Authority]*unansweredLock // protected by mu
 }
 
 // New returns an empty cache. The caller must close it.
@@ -126,6 +127,8 @@ func New(o Options) *Cache {
 		ctx:     ctx,
 		cancel:  cancel,
 		fetches: make(map[dialect.Authority][]*sharedFetch),
+
+		unanswered: make(map[dialect.Authority]*unansweredLock),
 	}
 	if c.memory == nil {
 		c.memory = NewMemory(0)

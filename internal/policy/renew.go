@@ -85,8 +85,7 @@ func (c *Cache) accept(p, old *Policy, f facts, stored bool) Update {
 		c.memory.put(c, p)
 		return u
 	}
-	c.unanswered.Lock()
-	defer c.unanswered.Unlock()
+	defer c.lockUnanswered(p.Authority)()
 	known := c.memory.get(c, p.Authority)
 	if known.Fresh(time.Now()) && !known.unanswered() {
 		c.dropped(p)

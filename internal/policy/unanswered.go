@@ -2,7 +2,10 @@ package policy
 
 import (
 	"context"
+	"sync"
 	"time"
+
+	"github.com/collyrobots/collyrobots/dialect"
 )
 
 // unanswered describes fetches in a row, in one way, without a complete response: the look-up of
@@ -20,6 +23,36 @@ type unanswered struct {
 	began instant       // when the first of these fetches began
 	pause time.Duration // before the next one in the same way
 	next  *Policy       // after the last fetch in another way; nil if there is none
+}
+
+// An unansweredLock is held while the policy of an unanswered fetch of one authority is announced and
+// put into the memory, so that several such fetches do not lose the result of another. Each authority
+// has its own, because a function of Options may wait for the policy of another authority.
+type unansweredLock struct {
+	mu    sync.Mutex
+	users int // the callers of lockUnanswered that have not called unlock; protected by Cache.mu
+}
+
+// lockUnanswered locks the unansweredLock of an authority.
+func (c *Cache) lockUnanswered(a dialect.Authority) (unlock func()) {
+	c.mu.Lock()
+	l := c.unanswered[a]
+	if l == nil {
+		l = new(unansweredLock)
+		c.unanswered[a] = l
+	}
+	l.users++
+	c.mu.Unlock()
+	l.mu.Lock()
+	return func() {
+		l.mu.Unlock()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		l.users--
+		if l.users == 0 {
+			delete(c.unanswered, a)
+		}
+	}
 }
 
 // holdsFor reports whether x is known for callers with this way.

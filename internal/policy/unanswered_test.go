@@ -441,3 +441,25 @@ func TestProxyOfEachPage(t *testing.T) {
 		}
 	})
 }
+
+// TestUpdatedWaitsForAnotherAuthority checks that Options.Updated may wait for the policy of another
+// authority when both are without an answer. The log of the plugin is written there, and the handler of
+// the program may call Plugin.Check.
+func TestUpdatedWaitsForAnotherAuthority(t *testing.T) {
+	other := authority("https://other.test/")
+	var c *crawler
+	o := under(dialect.RFC9309())
+	o.Updated = func(u policy.Update) {
+		if u.Policy.Authority == other {
+			return
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		p, err := c.ask(ctx, other)
+		if err != nil || !errors.Is(p.Err(), errReset) {
+			t.Errorf("got %v, %v for the other authority, want a policy without an answer", p, err)
+		}
+	}
+	c = newCrawler(t, o, refuse)
+	c.get(t)
+}

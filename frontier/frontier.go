@@ -335,9 +335,9 @@ func (f *Frontier) Next(ctx context.Context) (*urlstore.Page, error) {
 	}
 }
 
-// End says how the attempt to fetch p has ended. PageFailed lets the page wait for ten seconds
+// End says how the attempt to fetch p has ended. urlstore.Failed lets the page wait for ten seconds
 // after the first attempt and for a minute after the second one. After the third one it has failed
-// for good. PageReturned lets it wait at its old position. PagePostponed lets it wait for the next
+// for good. urlstore.Returned lets it wait at its old position. urlstore.Postponed lets it wait for the next
 // run; Next does not count it, and another call of End may follow. End has no effect if p is
 // neither out nor postponed. It finds the page by ID, or by Key or URL if ID is 0.
 func (f *Frontier) End(p *urlstore.Page, result urlstore.Result) error {
@@ -345,7 +345,7 @@ func (f *Frontier) End(p *urlstore.Page, result urlstore.Result) error {
 		return nil
 	}
 	if result < urlstore.Returned || result > urlstore.Postponed {
-		return fmt.Errorf("frontier: %d is not a PageResult", result)
+		return fmt.Errorf("frontier: %d is not a urlstore.Result", result)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -367,10 +367,10 @@ func (f *Frontier) End(p *urlstore.Page, result urlstore.Result) error {
 	return nil
 }
 
-// Done is End with PageDone, for programs that call Next themselves.
+// Done is End with urlstore.Done, for programs that call Next themselves.
 func (f *Frontier) Done(p *urlstore.Page) error { return f.End(p, urlstore.Done) }
 
-// Fail is End with PageFailed, for programs that call Next themselves.
+// Fail is End with urlstore.Failed, for programs that call Next themselves.
 func (f *Frontier) Fail(p *urlstore.Page) error { return f.End(p, urlstore.Failed) }
 
 // Pace says that a page of a host that was handed out has had its response. The next page of the

@@ -402,7 +402,7 @@ func (f *Frontier) instant(t time.Time) instant { return instant(t.Sub(f.epoch))
 // time returns the time at an instant.
 func (f *Frontier) time(at instant) time.Time { return f.epoch.Add(time.Duration(at)).Round(0) }
 
-// stats returns the counts for FrontierStats. Its Waiting includes the pages that are out.
+// stats returns the counts for urlstore.Stats. Its Waiting includes the pages that are out.
 func (c counts) stats() urlstore.Stats {
 	return urlstore.Stats{
 		Waiting:    c.waiting,

@@ -2,11 +2,15 @@ package collyrobots
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +18,8 @@ import (
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/internal/feed"
+	"github.com/collyrobots/collyrobots/internal/netguard"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/report"
@@ -368,4 +374,295 @@ func isRedirect(status int) bool { return status >= 300 && status < 400 }
 func (x *exchange) Ended(bytes int64, err error) {
 	x.trace.ended(x.host, &x.ticket, x.sent.Load(), bytes, err)
 	x.giveBack()
+}
+
+// guard returns the guard of a request for u on the host to, which the host from leads to. from is
+// empty if the program makes the request. The guard is nil if the request may go to any address.
+// Otherwise it is the error of the request if its connection shows that to is private. If that is
+// already known, guard returns an error.
+func (l *limiter) guard(from, to string, u *url.URL) (*PrivateNetworkError, error) {
+	guarded, address := l.networks.Check(from, to)
+	if !guarded {
+		return nil, nil
+	}
+	guard := &PrivateNetworkError{URL: u.Redacted(), Address: address, From: from}
+	if address != "" {
+		return nil, guard
+	}
+	return guard, nil
+}
+
+// connected records the address of a connection to a host. It returns an error if a request with
+// this guard, which may be nil, must not be sent on the connection.
+func (l *limiter) connected(h netguard.Host, addr net.Addr, guard *PrivateNetworkError) error {
+	from := ""
+	if guard != nil {
+		from = guard.From
+	}
+	address := l.networks.Connected(h, addr, from)
+	if address == "" {
+		return nil
+	}
+	return &PrivateNetworkError{URL: guard.URL, Address: address, From: from}
+}
+
+// isForbidden reports whether a request was not sent because its target must not be requested, or
+// not from the site that led to it.
+func isForbidden(err error) bool {
+	private := (*PrivateNetworkError)(nil)
+	return errors.As(err, &private) || errors.Is(err, colly.ErrForbiddenDomain) || errors.Is(err, feed.ErrElsewhere)
+}
+
+// forbidden reports whether u is on one of domains, which are names without a port.
+func forbidden(domains []string, u *url.URL) bool {
+	if len(domains) == 0 {
+		return false
+	}
+	name := normalName(u.Host)
+	return slices.ContainsFunc(domains, func(d string) bool { return d == u.Hostname() || normalName(d) == name })
+}
+
+// normalName returns the name of a host without its port, in the form that all spellings of the
+// name have in common.
+func normalName(host string) string {
+	a, err := dialect.AuthorityOf(&url.URL{Scheme: "http", Host: host})
+	if err != nil {
+		return strings.ToLower(host)
+	}
+	return nameOf(a.Host)
+}
+
+// nameOf returns a host without its port.
+func nameOf(host string) string {
+	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
+		host = host[:i]
+	}
+	return host
+}
+
+// isServer reports whether a connection to target, "host:port", is a connection to the host itself
+// and not to a proxy.
+func isServer(host, target string) bool {
+	if port, ok := strings.CutPrefix(target, host); ok && (port == "" || port == ":80" || port == ":443") {
+		return true
+	}
+	for _, scheme := range [...]string{"https", "http"} {
+		a, err := dialect.AuthorityOf(&url.URL{Scheme: scheme, Host: target})
+		if err == nil && a.Host == host {
+			return true
+		}
+	}
+	return false
+}
+
+// addHeaders adds headers of a page and cookies of a jar to the fetch of its robots.txt. The
+// headers for a proxy are always sent, because the request may not find its proxy without them. The
+// cookies and the other headers are sent if the site refuses robots.txt without them, as it may
+// refuse the page. Both page and jar may be nil. The page may be over before AsPage is called, and
+// its program may use the header for another request, so addHeaders copies it.
+func addHeaders(f *policy.Fetch, page http.Header, jar http.CookieJar) {
+	page = page.Clone()
+	f.Header = headerFor(page, isForProxy)
+	f.AsPage = func(u *url.URL) http.Header {
+		var cookies []*http.Cookie
+		if jar != nil {
+			cookies = jar.Cookies(u)
+		}
+		header := headerFor(page, isOfSite)
+		if len(cookies) == 0 && len(header) == len(f.Header) {
+			return nil
+		}
+		return withCookies(header, cookies)
+	}
+}
+
+// withCookies adds the cookies to a header that does not have cookies of the same name.
+func withCookies(header http.Header, cookies []*http.Cookie) http.Header {
+	req := http.Request{Header: header}
+	for _, c := range cookies {
+		if _, err := req.Cookie(c.Name); err != nil {
+			req.AddCookie(c)
+		}
+	}
+	return req.Header
+}
+
+// headerFor returns a copy of those headers of a page that pass accepts.
+func headerFor(page http.Header, pass func(name string, values []string) bool) http.Header {
+	header := make(http.Header)
+	for name, values := range page {
+		if pass(http.CanonicalHeaderKey(name), values) {
+			header[name] = slices.Clone(values)
+		}
+	}
+	return header
+}
+
+// isForProxy reports whether a header of a page is for its proxy, or for a function that selects
+// the proxy.
+func isForProxy(name string, _ []string) bool {
+	return strings.Contains(strings.ToLower(name), "proxy")
+}
+
+// isOfSite reports whether a header of a page may be sent with the request for another file of the
+// same site. User-Agent is excluded, because it is set separately. The Accept header that Colly
+// adds to each request has no information, and is excluded as well.
+func isOfSite(name string, values []string) bool {
+	switch name {
+	case "Accept-Encoding", "Connection", "Expect", "Host", "Origin", "Range", "Referer", "Te", "Trailer", "Transfer-Encoding",
+		"Upgrade", "User-Agent", "X-Http-Method", "X-Http-Method-Override", "X-Method-Override":
+		return false
+	case "Accept":
+		return len(values) != 1 || values[0] != "*/*"
+	}
+	return !strings.HasPrefix(name, "Content-") && !strings.HasPrefix(name, "If-")
+}
+
+// errDropped is the Event.Err of a request that net/http sends again.
+var errDropped = errors.New("collyrobots: the connection was dropped before an answer")
+
+// A trace sends the events of one exchange: report.EventStarted and report.EventAnswered each time that the
+// request is sent.
+//
+// An exchange has started when its headers are written, which *http.Transport reports. With another
+// RoundTripper it has started when it is handed over.
+type trace struct {
+	report *reporter
+	url    *url.URL
+	kind   report.RequestKind // Event.RequestKind
+	from   string             // Event.From
+	numbers
+
+	// mu protects the fields below it. It is held while an event of the exchange is sent, so that the
+	// events have the order of what happened.
+	mu       sync.Mutex
+	running  bool      // report.EventStarted was sent, and report.EventAnswered was not
+	at       time.Time // of the start; valid while running
+	status   int       // of the response; 0 before that
+	signed   bool      // the request was signed when it was last sent
+	date     time.Time // Event.Date
+	remote   net.Addr  // of the connection; nil if it is not known
+	decision *Decision // the decision that allows the request; nil for requests of the plugin's own
+}
+
+// decide records v, the verdict on u, when the request is about to start.
+func (t *trace) decide(v *verdict, u *url.URL) {
+	if !t.report.events.Active() {
+		return
+	}
+	d := v.decision(u)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.decision = &d
+}
+
+// connected is called when there is a connection to an address.
+func (t *trace) connected(addr net.Addr) {
+	if !t.report.events.Active() {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.remote = addr
+}
+
+// started is called when the exchange is on the wire.
+func (t *trace) started(host *pace.Host, ticket *pace.Ticket) {
+	if !t.report.events.Active() {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.begin(host, ticket, true)
+}
+
+// begin reports the start, unless it was reported before. If sent is true, the exchange reaches the
+// wire now. Otherwise it has started when ticket says. t.mu is held.
+//
+// The lock of all starts makes listeners get them in the order of their times.
+func (t *trace) begin(host *pace.Host, ticket *pace.Ticket, sent bool) {
+	if t.running {
+		return
+	}
+	t.report.starts.Lock()
+	defer t.report.starts.Unlock()
+	if sent {
+		ticket.Sent(time.Now())
+	}
+	s := ticket.Report()
+	t.running = true
+	t.at = s.At
+	t.report.tellStarted(t, host, s)
+}
+
+// answered is called when the headers of the response are there.
+func (t *trace) answered(resp *http.Response) {
+	if !t.report.events.Active() {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.status = resp.StatusCode
+	t.date = dateOf(resp.Header)
+}
+
+// dateOf returns the time at which a server has sent a response, by its clock. It is zero if the
+// header does not say: if Date is malformed, or if a cache has kept the response for some time (RFC
+// 9111, section 5.1), so that Date is older.
+func dateOf(h http.Header) time.Time {
+	if age := h.Get("Age"); age != "" && age != "0" {
+		return time.Time{}
+	}
+	date, _ := http.ParseTime(h.Get("Date"))
+	return date
+}
+
+// setSigned records whether the request was signed.
+func (t *trace) setSigned(signed bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.signed = signed
+}
+
+// again is called when the request is about to be sent once more. err is the error of the last
+// attempt. It is nil if that got a response, with status 429 or 503.
+func (t *trace) again(host *pace.Host, err error) {
+	if !t.report.events.Active() {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.running {
+		t.end(host, 0, err)
+		t.kind = report.RequestRetry
+		t.from = ""
+	}
+}
+
+// ended is called when the exchange is over, before its place is given back. sent is false if the
+// request was never written, for example because the connection was refused. Then no start is
+// reported.
+func (t *trace) ended(host *pace.Host, ticket *pace.Ticket, sent bool, bytes int64, err error) {
+	if !t.report.events.Active() {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if private := (*PrivateNetworkError)(nil); !t.running && errors.As(err, &private) {
+		t.report.tellUnsent(t.url, err, t.numbers)
+		return
+	}
+	if !sent && !t.running {
+		return
+	}
+	t.begin(host, ticket, false)
+	t.end(host, bytes, err)
+}
+
+// end reports the end of an exchange that has started. t.mu is held.
+func (t *trace) end(host *pace.Host, bytes int64, err error) {
+	t.report.tellAnswered(t, host, bytes, err)
+	t.running = false
+	t.status = 0
+	t.date = time.Time{}
 }

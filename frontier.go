@@ -1,6 +1,24 @@
 package collyrobots
 
 import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+	"weak"
+
+	"github.com/gocolly/colly/v2"
+	"github.com/gocolly/colly/v2/storage"
+
+	"github.com/collyrobots/collyrobots/internal/arrivals"
+	"github.com/collyrobots/collyrobots/internal/feed"
+	"github.com/collyrobots/collyrobots/internal/pace"
+	"github.com/collyrobots/collyrobots/internal/redact"
+	"github.com/collyrobots/collyrobots/internal/track"
 	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
@@ -47,4 +65,931 @@ const CtxWaited = "collyrobots.waited"
 // Close the plugin before f.
 func Frontier(f urlstore.Store) Option {
 	return option("Frontier", func(c *config) { c.frontier = f }, faultIf(f == nil, "Frontier", "the urlstore.Store is nil"))
+}
+
+// A frontier connects the collectors of a plugin with its urlstore.Store. It records the pages and
+// their results. A dispatcher submits the pages that have waited. The methods that are called
+// without the option Frontier do nothing if the frontier is nil.
+type frontier struct {
+	*core
+	store    urlstore.Store
+	visits   *arrivals.Visits
+	arriving sync.Map       // *arrival by *colly.Request
+	answered track.Answered // with AllowURLRevisit: the requests whose pages are done
+
+	unrecorded atomic.Int64          // pages that could not be recorded
+	failure    atomic.Pointer[error] // the first error of store; nil if there is none
+	begun      atomic.Bool           // a dispatcher was started
+
+	// mu protects the fields below it, and dispatcher.held.
+	mu         sync.Mutex
+	collectors []weak.Pointer[hooks]   // by their numbers
+	out        map[storedKey]*attempts // of each page that is under way
+	recorded   int                     // how often wake was called
+	dispatcher *dispatcher             // nil if none runs
+	drained    bool                    // the last dispatcher has ended because no page was left
+	broken     bool                    // Next has failed, or the plugin is closed: no more pages are recorded
+}
+
+// newFrontier returns the frontier of a plugin.
+func newFrontier(store urlstore.Store, c *core) *frontier {
+	c.fed.inUse.Store(true)
+	f := &frontier{core: c, store: store, out: make(map[storedKey]*attempts)}
+	f.visits = arrivals.New(f.begin)
+	return f
+}
+
+// A storedKey identifies a page.
+type storedKey struct {
+	collector int
+	url       string
+}
+
+func keyOf(p *urlstore.Page) storedKey { return storedKey{collector: p.Collector, url: p.URL} }
+
+// An arrival is a request that has reached the first OnRequest callback and not yet that of the
+// plugin.
+type arrival struct {
+	visit     *arrivals.Visit // nil if Colly has not looked whether the URL was visited
+	submitted *fedPage        // its page, if that comes from the urlstore.Store; otherwise nil
+	page      *urlstore.Page  // to be recorded; nil if the request is not recorded
+
+	unrecorded bool // the page could not be recorded, so the visit arrives when the page has ended
+}
+
+// add gives a collector its number, and watches its storage.
+func (f *frontier) add(h *hooks) error {
+	if f == nil {
+		return nil
+	}
+	f.mu.Lock()
+	h.number = len(f.collectors)
+	f.collectors = append(f.collectors, weak.Make(h))
+	f.mu.Unlock()
+	return f.watch(h)
+}
+
+// watch puts the storage of a collector into one that reports visits.
+func (f *frontier) watch(h *hooks) error {
+	if f == nil || h == nil {
+		return nil
+	}
+	return h.handle.ReplaceStorage(func(s storage.Storage) storage.Storage {
+		h.visits = f.visits.Wrap(s)
+		h.visits.Before(func() { h.last.Do(h.addLastRequestCallback) })
+		return h.visits
+	})
+}
+
+// close ends the dispatcher. Pages that are under way are not done, unless their hooks report it.
+func (f *frontier) close() {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	f.broken = true
+	d := f.dispatcher
+	f.mu.Unlock()
+	if d != nil {
+		d.stop()
+		<-d.done
+	}
+	f.visits.Close()
+}
+
+// onArrival is the first of all OnRequest callbacks, so that the request is recorded as the program
+// has made it. The callbacks that are called for it now are called again if it waits.
+func (h *hooks) onArrival(r *colly.Request) {
+	if h.retired() {
+		return
+	}
+	h.guardCallbacks()
+	a := new(arrival)
+	fed := h.fed.claim(r, h.c.DetectCharset)
+	hash, ok := arrivals.HashOf(r)
+	if ok && (fed == nil || !fed.unaccepted) {
+		a.visit = h.visits.Arriving(hash)
+	}
+	switch {
+	case fed != nil && fed.recorded:
+		a.submitted = fed
+		r.Ctx.Put(CtxWaited, r.URL.String())
+	case h.isRecordable(r):
+		a.page = h.newPageOf(r, fed)
+	}
+	h.frontier.arriving.Store(r, a)
+}
+
+// addLastRequestCallback adds an OnRequest callback after those of the user, which sees the pages
+// that they have aborted. It is called in the first Visit, because Colly reads the callbacks
+// without a lock when the request exists.
+func (h *hooks) addLastRequestCallback() {
+	h.added.Store(1)
+	h.c.OnRequest(func(r *colly.Request) {
+		page := h.fed.of(r)
+		if r.IsAbort() {
+			page.aborted()
+		} else {
+			page.stopWait()
+		}
+	})
+}
+
+// addLastCallbacks adds callbacks that run after those of the user, so that the pages which those
+// visit are recorded before the page itself is done. All requests of the collector wait for it,
+// because Colly reads its callbacks without a lock.
+func (h *hooks) addLastCallbacks() {
+	h.c.OnError(func(r *colly.Response, _ error) { h.settlePage(r.Request, h.fed.of(r.Request)) })
+	h.handle.AddLast(h.onDone)
+}
+
+// onDone is the last callback of a page.
+func (h *hooks) onDone(r *colly.Response) {
+	page := h.fed.of(r.Request)
+	keep := h.keeper(r)
+	if page != nil && page.stored {
+		page.keep = keep
+	} else {
+		keep()
+	}
+	h.settlePage(r.Request, page)
+}
+
+// settlePage is called after the last callback for the page of r. page may be nil.
+func (h *hooks) settlePage(r *colly.Request, page *fedPage) {
+	if page != nil && page.recorded && h.c.AllowURLRevisit {
+		h.frontier.answered.Add(r) // a retry may arrive later
+	}
+	page.settle()
+}
+
+// guardCallbacks is called first for each request. It registers the last callbacks, and makes Colly
+// skip the callbacks of the user for unchanged pages.
+func (h *hooks) guardCallbacks() {
+	if h.pages == nil && h.frontier == nil {
+		return
+	}
+	h.lasts.Do(h.addLastCallbacks)
+	if h.pages != nil {
+		h.handle.GuardNew()
+	}
+}
+
+// isRecordable reports whether a request is one that the option Frontier records.
+func (h *hooks) isRecordable(r *colly.Request) bool {
+	if r.Method != http.MethodGet || hasBody(r) || !hasRobots(r.URL) {
+		return false
+	}
+	if !h.c.Async {
+		h.report.warn("the pages of a collector without Async are not recorded in the urlstore.Store of Frontier", "url", r.URL.Redacted())
+		return false
+	}
+	return true
+}
+
+// newPageOf returns the page of a request. fed is nil if no sitemap lists it.
+func (h *hooks) newPageOf(r *colly.Request, fed *fedPage) *urlstore.Page {
+	p := &urlstore.Page{
+		URL:       r.URL.String(),
+		Host:      hostOf(r.URL),
+		Collector: h.number,
+		Depth:     r.Depth,
+		Request:   h.marshal(r),
+	}
+	if u := h.cleaned(r.URL); u != r.URL {
+		p.Key = u.String()
+	}
+	if fed != nil {
+		p.From = fed.from
+	}
+	return p
+}
+
+// marshal encodes a request without the values of its Context that would come back from JSON with
+// another type, and without those of the plugin.
+func (h *hooks) marshal(r *colly.Request) []byte {
+	kept := colly.NewContext()
+	r.Ctx.ForEach(func(key string, value any) any {
+		switch {
+		case key == ctxPage || key == CtxWaited:
+		case survivesJSON(value):
+			kept.Put(key, value)
+		default:
+			h.report.warn("the urlstore.Store of Frontier cannot keep a value in the Context of a request: use strings, or set it in OnRequest", "key", key)
+		}
+		return nil
+	})
+	encoded, err := (&colly.Request{URL: r.URL, Method: r.Method, Depth: r.Depth, Host: r.Host, Headers: r.Headers, Ctx: kept}).Marshal()
+	if err != nil {
+		return nil // a number that is not finite; the request is made again from its URL
+	}
+	return encoded
+}
+
+// survivesJSON reports whether a value comes back from JSON with the same type.
+func survivesJSON(value any) bool {
+	switch v := value.(type) {
+	case nil, string, bool, float64:
+		return true
+	case []any:
+		for _, element := range v {
+			if !survivesJSON(element) {
+				return false
+			}
+		}
+		return true
+	case map[string]any:
+		for _, element := range v {
+			if !survivesJSON(element) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// record passes a request to the urlstore.Store, unless it comes from there. fed is the page of a
+// sitemap, or nil. goOn is false if the request was aborted. Otherwise record returns the page that
+// the hooks report the result of, which may be nil.
+func (h *hooks) record(r *colly.Request, fed *fedPage) (page *fedPage, goOn bool) {
+	f := h.frontier
+	found, ok := f.arriving.LoadAndDelete(r)
+	if !ok {
+		return fed, true
+	}
+	a := found.(*arrival)
+	defer func() {
+		if a.unrecorded {
+			a.visit.Passed()
+		} else {
+			a.visit.Arrived()
+		}
+	}()
+	switch {
+	case a.submitted != nil:
+		return a.submitted, true
+	case a.page == nil, r.IsAbort(), h.shard.owns(a.page.Host, r.URL) != nil, !h.dryRun && h.links.Origin(r) != "":
+		return fed, true
+	case h.closed.Load():
+		a.unrecorded = true
+		return fed, true
+	}
+	result, err := f.offer(h, a, r)
+	if err != nil {
+		f.fail(a.page, err)
+		page = f.goOnUnrecorded(h, a, fed)
+		page.hookMayFail = h.c.DetectCharset
+		h.fed.take(page, r)
+		return page, true
+	}
+	fed.end(feed.Done)
+	switch result {
+	case goesOn:
+		page = f.handOut(a.page, r.Ctx)
+		page.hookMayFail = h.c.DetectCharset
+		h.fed.take(page, r)
+	case isParked:
+		r.Abort()
+		f.tellParked(r, a.page, numbers{collector: h.c.ID, request: r.ID})
+	case isKnown:
+		r.Abort()
+	}
+	f.wake(h)
+	return page, result == goesOn
+}
+
+// errReturned is returned by hooks.admit for a page that goes back to the urlstore.Store.
+var errReturned = errors.New("collyrobots: the page waits in the urlstore.Store")
+
+// A page whose host may not start for longer than farAway goes back to the urlstore.Store if crowd pages
+// or more are under way. This is the case for the first page of a host, whose robots.txt was just
+// read.
+const (
+	farAway = 200 * time.Millisecond
+	crowd   = 128
+)
+
+// mustReturn reports whether q goes back to the urlstore.Store instead of waiting for its host here.
+func (f *frontier) mustReturn(q *request) bool {
+	if f == nil || q.fed == nil || !q.fed.recorded || !q.host.BusyFor(q.now, farAway) {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.out) >= crowd && !f.broken
+}
+
+// mustReturnUnchecked is like mustReturn, but is called before robots.txt is read, for a page of a
+// host that shares its pace. Otherwise the pages of all hosts of a large group could wait in memory
+// for their robots.txt files.
+func (f *frontier) mustReturnUnchecked(ctx context.Context, q *request) bool {
+	if f == nil || q.fed == nil || !q.fed.recorded {
+		return false
+	}
+	host := f.limiter.hosts.At(q.now, hostOf(q.target.url))
+	if !host.Rules().Shares {
+		return false
+	}
+	f.limiter.join(ctx, host, q.transport(), q.target.url)
+	q.host = host
+	return f.mustReturn(q)
+}
+
+// giveBack aborts a page that goes back to the urlstore.Store.
+func (h *hooks) giveBack(q *request, r *colly.Request) {
+	page := q.fed
+	h.limiter.tellReturn(q.host)
+	q.close()
+	r.Abort()
+	page.endNow(feed.Unfinished)
+}
+
+// goOnUnrecorded returns the attempt to fetch a page that could not be recorded. The pages that
+// lead to it are not done before it is, so that the next run finds it if this one is killed. fed is
+// nil if no sitemap lists it.
+func (f *frontier) goOnUnrecorded(h *hooks, a *arrival, fed *fedPage) *fedPage {
+	f.unrecorded.Add(1)
+	a.unrecorded = true
+	attempt := newFedPage(a.page.From, nil)
+	attempt.stored = true
+	attempt.settles = true
+	attempt.done = func(result feed.Result) {
+		fed.end(result)
+		f.release(attempt, result)
+		if result == feed.Failed {
+			f.recordLate(h, a.page)
+		}
+		if result != feed.Unfinished {
+			a.visit.Ended()
+		}
+	}
+	return attempt
+}
+
+// recordLate tries once more to record a page, which has failed, so that it is tried again.
+func (f *frontier) recordLate(h *hooks, p *urlstore.Page) {
+	if f.isBroken() {
+		return
+	}
+	_, err := f.store.Add(p)
+	if err != nil {
+		f.fail(p, err)
+		return
+	}
+	f.wake(h)
+}
+
+// release makes the hooks of an attempt no longer find it. If they may come after all, they do.
+func (f *frontier) release(attempt *fedPage, result feed.Result) {
+	if result == feed.Unsent {
+		f.fed.giveUp(attempt)
+	} else {
+		f.fed.forget(attempt)
+	}
+}
+
+// errBroken is the reason why a page is not recorded after Next has failed.
+var errBroken = errors.New("collyrobots: the urlstore.Store has failed before")
+
+// An offered says what becomes of a page that was passed to the urlstore.Store.
+type offered int
+
+const (
+	isKnown  offered = iota // it was recorded before
+	isParked                // it is recorded, and waits
+	goesOn                  // it is recorded, and its turn has come
+)
+
+// offer passes the page of a, which is that of r, to the urlstore.Store.
+func (f *frontier) offer(h *hooks, a *arrival, r *colly.Request) (offered, error) {
+	if f.isBroken() {
+		return isKnown, errBroken
+	}
+	added, err := f.store.Add(a.page)
+	switch {
+	case err != nil:
+		return isKnown, err
+	case added && f.store.Take(a.page):
+		return goesOn, nil
+	case added:
+		return isParked, nil
+	case f.isRetry(h, a, r):
+		return goesOn, f.store.Again(a.page)
+	}
+	return isKnown, nil
+}
+
+// isRetry reports whether r requests a known page again. If Colly does not look whether a URL was
+// visited, r may also be a link to a known page. A retry has the Context and the depth of the
+// request that it repeats. When that request has ended, a retry has its Context and its header map.
+func (f *frontier) isRetry(h *hooks, a *arrival, r *colly.Request) bool {
+	if !h.c.AllowURLRevisit && h.handle.Storage() == storage.Storage(h.visits) {
+		return a.visit == nil
+	}
+	return f.isUnderWay(a.page, r) || f.answered.Retries(r)
+}
+
+// isUnderWay reports whether r repeats a request of a page that has not ended.
+func (f *frontier) isUnderWay(p *urlstore.Page, r *colly.Request) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := f.out[keyOf(p)]
+	return all != nil && slices.ContainsFunc(all.underWay, func(attempt *fedPage) bool {
+		return attempt.ctx == nil || attempt.ctx == r.Ctx && attempt.depth == r.Depth
+	})
+}
+
+// attempts are the attempts to fetch one page, at least one of which has not ended. The result of
+// the page is that of the newest one, which may end before the others: a callback may call
+// Request.Retry and return later.
+type attempts struct {
+	underWay []*fedPage      // the newest is the last one
+	newest   *fedPage        // may have ended
+	result   urlstore.Result // of newest, if that has ended
+}
+
+// handOut returns an attempt to fetch a page that the urlstore.Store has handed out. ctx is the Context of
+// its request, or nil if it is not known.
+func (f *frontier) handOut(p *urlstore.Page, ctx *colly.Context) *fedPage {
+	attempt := newFedPage(p.From, nil)
+	attempt.stored = true
+	attempt.settles = true
+	attempt.recorded = true
+	attempt.ctx = ctx
+	attempt.depth = p.Depth
+	attempt.done = func(result feed.Result) { f.ended(p, attempt, result) }
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := f.out[keyOf(p)]
+	if all == nil {
+		all = new(attempts)
+		f.out[keyOf(p)] = all
+	}
+	all.underWay = append(all.underWay, attempt)
+	all.newest = attempt
+	return attempt
+}
+
+// settled removes an attempt to fetch a page, which has ended with a result. It returns what to
+// report to the urlstore.Store, and the attempt that decides, or nil if another one has not ended.
+func (f *frontier) settled(p *urlstore.Page, attempt *fedPage, result urlstore.Result) (urlstore.Result, *fedPage) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := f.out[keyOf(p)]
+	if all == nil || !slices.Contains(all.underWay, attempt) {
+		return result, attempt // it has ended before with another result
+	}
+	all.underWay = slices.DeleteFunc(all.underWay, func(other *fedPage) bool { return other == attempt })
+	if attempt == all.newest {
+		all.result = result
+	}
+	if len(all.underWay) > 0 {
+		return result, nil
+	}
+	delete(f.out, keyOf(p))
+	return all.result, all.newest
+}
+
+// ended reports the result of an attempt to the urlstore.Store. If its callbacks may have visited pages,
+// these must be recorded first.
+func (f *frontier) ended(p *urlstore.Page, attempt *fedPage, result feed.Result) {
+	f.release(attempt, result)
+	end, deciding := f.settled(p, attempt, pageResultOf(result))
+	if end == urlstore.Returned || end == urlstore.Postponed {
+		f.end(p, end)
+		return
+	}
+	f.visits.After(func(complete bool) {
+		if !complete {
+			end = urlstore.Returned
+		}
+		f.end(p, end)
+		if end == urlstore.Done && deciding != nil && deciding.keep != nil {
+			deciding.keep()
+		}
+	})
+}
+
+// end passes a result to the urlstore.Store.
+func (f *frontier) end(p *urlstore.Page, result urlstore.Result) {
+	err := f.store.End(p, result)
+	if err != nil {
+		f.fail(p, err)
+	}
+}
+
+// fail reports an error of the urlstore.Store about a page, or nil, and logs the first one.
+func (f *frontier) fail(p *urlstore.Page, err error) {
+	f.report.tellUnrecorded(p, err)
+	if f.failure.CompareAndSwap(nil, &err) {
+		f.report.log.Error("the urlstore.Store of Frontier has failed, pages go on without it", "error", err)
+	}
+}
+
+// statistics returns the counts of the urlstore.Store. It adds what the urlstore.Store may not know.
+func (f *frontier) statistics() *urlstore.Stats {
+	if f == nil {
+		return nil
+	}
+	s := f.store.Stats()
+	s.Unrecorded = max(s.Unrecorded, int(f.unrecorded.Load()))
+	if err := f.failure.Load(); err != nil && s.Error == "" {
+		s.Error = redact.Text((*err).Error())
+	}
+	return &s
+}
+
+// isPaused reports whether the frontier has handed out pages before, but does not do so now.
+func (f *frontier) isPaused() bool {
+	if f == nil || !f.begun.Load() {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.dispatcher == nil
+}
+
+// isBroken reports whether no more pages are recorded.
+func (f *frontier) isBroken() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.broken
+}
+
+// drop records that a request that no hook has seen was visited by a clone that is not attached.
+func (f *frontier) drop(req *http.Request) {
+	if f != nil {
+		f.visits.Drop(arrivals.HashOfURL(req.URL.String()))
+	}
+}
+
+// addStore makes the limiter report the pace of each host to a urlstore.Store.
+func (l *limiter) addStore(store urlstore.Store) {
+	for {
+		known := l.stores.Load()
+		all := []urlstore.Store{store}
+		if known != nil {
+			if slices.Contains(*known, store) {
+				return
+			}
+			all = append(all, *known...)
+		}
+		if l.stores.CompareAndSwap(known, &all) {
+			return
+		}
+	}
+}
+
+// tellNextStart reports the pace of a host, one of whose requests has ended, to the URLStores.
+func (l *limiter) tellNextStart(host *pace.Host) {
+	stores := l.stores.Load()
+	if stores == nil || host == nil {
+		return
+	}
+	l.tellPace(host, stores, host.NextStart)
+}
+
+// tellReturn reports the pace of a host to the URLStores when a page of the host goes back to a
+// urlstore.Store.
+func (l *limiter) tellReturn(host *pace.Host) {
+	stores := l.stores.Load()
+	if stores == nil {
+		return
+	}
+	l.tellPace(host, stores, host.Reserve)
+}
+
+// tellPace reports the pace of a host to the URLStores in stores. when returns that pace.
+func (l *limiter) tellPace(host *pace.Host, stores *[]urlstore.Store, when func(now time.Time) (next time.Time, alone bool)) {
+	next, alone := when(time.Now())
+	for _, store := range *stores {
+		store.Pace(host.Name(), next, alone)
+	}
+}
+
+// groupsOnDisk returns how many pages of each group wait in the URLStores, by the names of the
+// groups. It returns nil if there are none.
+func (l *limiter) groupsOnDisk(now time.Time) map[string]int {
+	if l.stores.Load() == nil || !l.groupings.inUse() {
+		return nil
+	}
+	pages := make(map[string]int)
+	for host := range l.hosts.All() {
+		if group := host.Stats(now).Group; group != "" {
+			pages[group] += l.onDisk(host)
+		}
+	}
+	return pages
+}
+
+// onDisk returns the number of pages of a host that wait in the URLStores.
+func (l *limiter) onDisk(host *pace.Host) (n int) {
+	stores := l.stores.Load()
+	if stores == nil {
+		return 0
+	}
+	for _, store := range *stores {
+		n += store.Waiting(host.Name())
+	}
+	return n
+}
+
+// pageResultOf returns the urlstore.Result of an attempt. If the character set of a page was not
+// detected, Colly has dropped it, so it is done. If the request was never sent, Colly may have
+// dropped it, or it may still wait for a LimitRule.
+func pageResultOf(r feed.Result) urlstore.Result {
+	switch r {
+	case feed.Done, feed.Silent:
+		return urlstore.Done
+	case feed.Skipped:
+		return urlstore.Denied
+	case feed.Unfinished:
+		return urlstore.Returned
+	case feed.Unsent:
+		return urlstore.Postponed
+	}
+	return urlstore.Failed
+}
+
+// attemptOf returns the result of a page in a urlstore.Store that has ended with this status, or 0 if
+// there was no response, and this error.
+func attemptOf(ctx context.Context, status int, err error) feed.Result {
+	visited := (*colly.AlreadyVisitedError)(nil)
+	private := (*PrivateNetworkError)(nil)
+	foreign := (*ShardError)(nil)
+	denied := (*DisallowedError)(nil)
+	switch {
+	case err == nil, hasEnded(ctx, err):
+	case errors.As(err, &visited), errors.Is(err, colly.ErrAbortedBeforeRequest), errors.Is(err, colly.ErrAbortedAfterHeaders):
+		return feed.Done // the target of its redirect was visited, or a callback has aborted it
+	case isTemporary(err):
+		return feed.Failed
+	case isLimit(err):
+		return feed.Unsent
+	case errors.As(err, &denied), errors.As(err, &private), errors.As(err, &foreign):
+		return feed.Skipped
+	case isForbidden(err), errors.Is(err, colly.ErrForbiddenURL), errors.Is(err, colly.ErrNoURLFiltersMatch):
+		return feed.Skipped
+	case status > 0 && status < 400:
+		return feed.Done // Colly treats 203 to 399 as errors
+	}
+	return resultOf(ctx, status, err)
+}
+
+// isUnreadable reports whether OnError was called because the body of a response could not be
+// parsed. OnScraped follows.
+func isUnreadable(c *colly.Collector, status int, err error) bool {
+	return err != nil && status != 0 && (status < http.StatusNonAuthoritativeInfo || c.ParseHTTPErrorResponse)
+}
+
+// A dispatcher submits the pages of a urlstore.Store to their collectors when their turn comes. It runs
+// from the first page that a collector requests until no page is left, and Collector.Wait waits for
+// it.
+type dispatcher struct {
+	*frontier
+	ctx  context.Context
+	stop context.CancelFunc
+	done chan struct{}    // closed when it has ended
+	held map[*hooks]*hold // the collectors whose Wait waits; guarded by frontier.mu
+}
+
+// A hold makes Collector.Wait wait.
+type hold struct {
+	release func()
+	forget  func() bool // ends the watch of the collector's Context
+}
+
+// end ends the hold.
+func (d *hold) end() {
+	d.forget()
+	d.release()
+}
+
+// begin starts the first dispatcher. It is called in Visit when a persistent storage of Colly
+// reports that the URL was visited in an earlier run.
+func (f *frontier) begin() {
+	if f.begun.Load() {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.dispatcher != nil || f.broken {
+		return
+	}
+	f.start()
+	if len(f.dispatcher.held) == 0 {
+		f.dispatcher.stop() // the Context of each collector has ended
+	}
+}
+
+// wake makes sure that a dispatcher runs and that Wait of a collector waits for it. It is called in
+// a hook of a request.
+func (f *frontier) wake(h *hooks) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.recorded++
+	if f.broken || h.c.Context.Err() != nil {
+		return
+	}
+	if f.dispatcher == nil {
+		f.start()
+	}
+	f.dispatcher.hold(h)
+}
+
+// start starts a dispatcher. It holds all collectors, because pages of an earlier run may wait for
+// each of them. If an earlier dispatcher has ended because no page was left, it holds none: Wait of
+// a collector may be about to return, and a WaitGroup panics if it is used again before that. f.mu
+// is held.
+func (f *frontier) start() {
+	f.begun.Store(true)
+	d := &dispatcher{frontier: f, done: make(chan struct{}), held: make(map[*hooks]*hold)}
+	d.ctx, d.stop = context.WithCancel(context.Background())
+	if !f.drained {
+		d.holdAll()
+	}
+	f.drained = false
+	f.dispatcher = d
+	go d.run()
+}
+
+// holdAll makes Wait of each collector wait whose Context has not ended. f.mu is held.
+func (d *dispatcher) holdAll() {
+	for _, w := range d.collectors {
+		if h := w.Value(); h != nil && h.c.Context.Err() == nil {
+			d.hold(h)
+		}
+	}
+}
+
+// hold makes Wait of a collector wait until the dispatcher or the collector's Context ends. f.mu is
+// held.
+func (d *dispatcher) hold(h *hooks) {
+	if d.held[h] != nil {
+		return
+	}
+	d.held[h] = &hold{
+		release: h.handle.Hold(),
+		forget:  context.AfterFunc(h.c.Context, func() { d.drop(h) }),
+	}
+}
+
+// drop ends the hold of a collector whose Context has ended. After the last one the dispatcher
+// ends.
+func (d *dispatcher) drop(h *hooks) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	held := d.held[h]
+	if held == nil {
+		return
+	}
+	delete(d.held, h)
+	held.end()
+	if len(d.held) == 0 {
+		d.stop()
+	}
+}
+
+// run submits pages until no page is left, or the dispatcher is stopped.
+func (d *dispatcher) run() {
+	defer close(d.done)
+	defer d.stop()
+	for {
+		seen := d.wakes()
+		p, err := d.store.Next(d.ctx)
+		switch {
+		case err == nil:
+			d.submit(p)
+		case errors.Is(err, io.EOF):
+			if d.leave(seen) {
+				return
+			}
+		default:
+			d.abandon(err)
+			return
+		}
+	}
+}
+
+// wakes returns how often wake was called.
+func (f *frontier) wakes() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.recorded
+}
+
+// leave ends the dispatcher after Next has found no page, unless wake was called more than seen
+// times, so that there may be new pages. It reports whether it has ended the dispatcher.
+func (d *dispatcher) leave(seen int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.recorded != seen {
+		return false
+	}
+	d.drained = true
+	d.leaveLocked()
+	return true
+}
+
+// leaveLocked ends the dispatcher. d.mu is held.
+func (d *dispatcher) leaveLocked() {
+	d.dispatcher = nil
+	for _, held := range d.held {
+		held.end()
+	}
+	d.held = nil
+}
+
+// abandon ends the dispatcher after an error of Next. If the dispatcher was not stopped, the
+// urlstore.Store has failed, and no more pages are passed to it, because they would never come back.
+func (d *dispatcher) abandon(err error) {
+	stopped := d.ctx.Err() != nil
+	if !stopped {
+		d.fail(nil, err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.broken = d.broken || !stopped
+	d.leaveLocked()
+}
+
+// submit gives a page to its collector. A page that the collector cannot take waits for the next
+// run.
+func (d *dispatcher) submit(p *urlstore.Page) {
+	h := d.collector(p.Collector)
+	switch {
+	case d.ctx.Err() != nil:
+		d.end(p, urlstore.Returned)
+	case h == nil:
+		d.report.warn("a page waits for a collector that is not attached: attach the collectors in the same order in each run", "url", redact.Text(p.URL), "count", p.Collector+1)
+		d.end(p, urlstore.Postponed)
+	case !h.c.Async, h.c.Context.Err() != nil:
+		d.end(p, urlstore.Postponed)
+	default:
+		d.request(h, p)
+	}
+}
+
+// request makes a collector request a page.
+func (d *dispatcher) request(h *hooks, p *urlstore.Page) {
+	r, err := h.requestOf(p)
+	if err != nil {
+		d.end(p, urlstore.Failed)
+		return
+	}
+	page := d.handOut(p, r.Ctx)
+	err = h.submit(r, page)
+	if err != nil && !page.claimed() {
+		page.endNow(submissionOf(err))
+	}
+}
+
+// collector returns the hooks of the collector with a number, or nil if there is none.
+func (f *frontier) collector(number int) *hooks {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if number < 0 || number >= len(f.collectors) {
+		return nil
+	}
+	return f.collectors[number].Value()
+}
+
+// requestOf returns the request of a page.
+func (h *hooks) requestOf(p *urlstore.Page) (*colly.Request, error) {
+	encoded := p.Request
+	if encoded == nil {
+		var err error
+		encoded, err = requestOf(p)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return h.c.UnmarshalRequest(encoded)
+}
+
+// submit makes the collector request a page. Colly looks again whether the page is within its
+// limits, but not whether it was visited. The request finds page in its Context.
+func (h *hooks) submit(r *colly.Request, page *fedPage) error {
+	r.Ctx.Put(ctxPage, page)
+	stop := h.visits.Exempt(arrivals.HashOfURL(r.URL.String()))
+	defer stop()
+	err := r.Do()
+	if visited := (*colly.AlreadyVisitedError)(nil); errors.As(err, &visited) {
+		page.unaccepted = true // another visit has used the exemption
+		return r.Retry()
+	}
+	return err
+}
+
+// submissionOf returns the result of a page if the collector has returned err without making a
+// request.
+func submissionOf(err error) feed.Result {
+	switch {
+	case errors.Is(err, colly.ErrMaxRequests):
+		return feed.Unsent
+	case errors.Is(err, colly.ErrMaxDepth), errors.Is(err, colly.ErrForbiddenDomain), errors.Is(err, colly.ErrForbiddenURL), errors.Is(err, colly.ErrNoURLFiltersMatch):
+		return feed.Skipped
+	}
+	return feed.Failed
 }

@@ -266,7 +266,7 @@ func warm(tb testing.TB, rules int, url string) (*hooks, *colly.Request) {
 }
 
 func TestOnRequestDoesNotAllocate(t *testing.T) {
-	if underRace {
+	if underRace() {
 		t.Skip("the race detector also allocates")
 	}
 	for _, url := range []string{"http://example.test/some/page.html", "http://example.test/some/page.html?id=1"} {
@@ -283,7 +283,7 @@ func TestOnRequestDoesNotAllocate(t *testing.T) {
 // TestStoppedListenerCostsNothing checks that events cost no allocation without a listener, also
 // after a listener was stopped. With a listener, they cost a known number of allocations.
 func TestStoppedListenerCostsNothing(t *testing.T) {
-	if underRace {
+	if underRace() {
 		t.Skip("the race detector also allocates")
 	}
 	c := colly.NewCollector(colly.AllowURLRevisit())

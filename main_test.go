@@ -1,6 +1,8 @@
 package collyrobots
 
 import (
+	"runtime/debug"
+	"slices"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -9,4 +11,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // underRace reports whether the race detector is enabled.
-var underRace bool
+func underRace() bool {
+	info, _ := debug.ReadBuildInfo()
+	return info != nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}

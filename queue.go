@@ -1,18 +1,32 @@
 package collyrobots
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"iter"
+	"math/rand/v2"
 	"net/http"
+	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
+	"weak"
 
 	"github.com/gocolly/colly/v2"
 	"github.com/gocolly/colly/v2/queue"
 
+	"github.com/collyrobots/collyrobots/internal/arrivals"
 	"github.com/collyrobots/collyrobots/internal/feed"
+	"github.com/collyrobots/collyrobots/internal/redact"
+	"github.com/collyrobots/collyrobots/internal/weburl"
 	"github.com/collyrobots/collyrobots/report"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 // A SitemapQueue is a queue.Storage for colly/queue that adds the pages of sitemaps to an inner
@@ -160,4 +174,605 @@ func (q *SitemapQueue) Close() error {
 	q.last = nil
 	q.sitemaps.flush()
 	return nil
+}
+
+// Queue returns a storage for colly/queue that keeps its requests in f. The queue gets each page
+// when its turn has come, and ends when no page waits and none is under way. A later run continues
+// with the pages that are left.
+//
+//	storage, err := robots.Queue(f)
+//	q, err := queue.New(8, storage)
+//	q.AddURL("https://example.com/")
+//	q.Run(c)
+//
+// A page is done when its callbacks have run, and a page that has failed is tried again, as with
+// the option Frontier. Without that option, Colly refuses to visit a page again in the same run, so
+// a later run tries it. Requests with other methods than GET are kept as well. Two requests are the
+// same page if their method, URL and body are equal. AddRequest returns an error if f fails, and a
+// *ShardError for a URL of another shard.
+//
+// Use the queue for collectors that are not asynchronous. Pages that they visit without the queue
+// are not recorded. Queue returns an error if the plugin is zero or f is nil. The storage may be
+// used by one queue at a time.
+func (p *Plugin) Queue(f urlstore.Store) (queue.Storage, error) {
+	err := p.usable()
+	if err != nil {
+		return nil, err
+	}
+	if f == nil {
+		return nil, errors.New("collyrobots: Queue: the urlstore.Store is nil")
+	}
+	p.fed.inUse.Store(true)
+	p.limiter.addStore(f)
+	return &urlQueue{plugin: p, store: f, open: make(map[*fedPage]bool)}, nil
+}
+
+// A urlQueue is the result of Plugin.Queue.
+//
+// Queue.AddRequest of colly/queue calls AddRequest here, and then sends a signal. colly/queue does
+// not receive the signal while it waits in GetRequest, so a callback that adds a request would
+// block. Therefore GetRequest then returns without a request, and QueueSize returns 0 once, which
+// makes colly/queue wait for the signal.
+type urlQueue struct {
+	plugin *Plugin
+	store  urlstore.Store
+
+	// mu protects the fields below it.
+	mu       sync.Mutex
+	open     map[*fedPage]bool // pages that the queue has got and that have not ended
+	last     *fedPage          // the page that GetRequest has returned last; nil if there is none
+	cancel   func()            // ends the Next that runs; nil if none does
+	timer    *time.Timer       // calls lookUp while Next runs
+	signals  int               // the number of requests whose signal colly/queue may not have received
+	yield    bool              // QueueSize must return 0 once
+	finished bool              // the store was empty
+	failed   bool              // the store has failed, or the crawl was ended
+}
+
+// errNoTurn is returned to colly/queue, which tries again.
+var errNoTurn = errors.New("collyrobots: no page of the queue has its turn")
+
+// patientTurn is how long GetRequest waits before it returns for a callback that may wait for it.
+const patientTurn = time.Second
+
+// Init implements queue.Storage.
+func (q *urlQueue) Init() error { return nil }
+
+// AddRequest implements queue.Storage.
+func (q *urlQueue) AddRequest(encoded []byte) error {
+	p, signals, err := q.pageOf(encoded)
+	if err != nil {
+		return err
+	}
+	_, err = q.store.Add(p)
+	if err != nil {
+		return fmt.Errorf("collyrobots: %s cannot be recorded: %w", redact.Text(p.URL), err)
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.finished = false
+	if !signals {
+		return nil
+	}
+	q.signals++
+	if q.cancel != nil && q.mayYield() {
+		q.cancel()
+	}
+	return nil
+}
+
+// pageOf returns the page of a request in the encoding of colly/queue. signals reports whether
+// Queue.AddRequest was probably called and not Queue.AddURL, which sends no signal: Colly has given
+// the request a number.
+func (q *urlQueue) pageOf(encoded []byte) (p *urlstore.Page, signals bool, err error) {
+	var r struct {
+		URL, Method string
+		Depth       int
+		ID          uint32
+		Body        []byte
+	}
+	err = json.Unmarshal(encoded, &r)
+	if err != nil {
+		return nil, false, fmt.Errorf("collyrobots: cannot decode a request: %w", err)
+	}
+	u, err := weburl.Parse(r.URL)
+	if err != nil {
+		return nil, false, fmt.Errorf("collyrobots: %w", redact.ParseError(err))
+	}
+	p = &urlstore.Page{URL: r.URL, Host: hostOf(u), Depth: r.Depth}
+	if r.Method != http.MethodGet || len(r.Body) > 0 {
+		sum := sha256.Sum256(r.Body)
+		p.Key = r.Method + " " + r.URL + " " + hex.EncodeToString(sum[:])
+	}
+	err = q.plugin.shard.owns(p.Host, u)
+	if err != nil {
+		return nil, false, err
+	}
+	p.Request, err = withPage(encoded, "")
+	return p, r.ID != 0, err
+}
+
+// withPage returns an encoded request with the name of a page in its Context, or without one.
+func withPage(encoded []byte, name string) ([]byte, error) {
+	var r map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(encoded))
+	decoder.UseNumber()
+	err := decoder.Decode(&r)
+	if err != nil {
+		return nil, fmt.Errorf("collyrobots: cannot decode a request: %w", err)
+	}
+	ctx, _ := r["Ctx"].(map[string]any)
+	if ctx == nil {
+		ctx = make(map[string]any)
+	}
+	delete(ctx, ctxPage)
+	delete(ctx, CtxWaited)
+	if name != "" {
+		ctx[ctxPage] = name
+	}
+	r["Ctx"] = ctx
+	return json.Marshal(r)
+}
+
+// GetRequest implements queue.Storage. It waits until the turn of a page has come.
+func (q *urlQueue) GetRequest() ([]byte, error) {
+	p, err := q.next()
+	if err != nil {
+		return nil, err
+	}
+	encoded := p.Request
+	if encoded == nil {
+		encoded, err = requestOf(p)
+		if err != nil {
+			return nil, err
+		}
+	}
+	page := q.attempt(p)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.open[page] = true
+	q.last = page
+	return withPage(encoded, q.plugin.fed.name(page))
+}
+
+// next returns the next page of the store.
+func (q *urlQueue) next() (*urlstore.Page, error) {
+	crawl, release := q.plugin.policies.until(q.context())
+	defer release()
+	ctx, cancel := context.WithCancel(crawl)
+	defer cancel()
+	q.begin(cancel)
+	p, err := q.store.Next(ctx)
+	if err == nil && crawl.Err() != nil {
+		err = errors.Join(context.Cause(crawl), q.store.End(p, urlstore.Returned))
+	}
+	if err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) {
+		q.plugin.report.log.Error("the urlstore.Store of a queue has failed, the queue ends", "error", err)
+	}
+	if !q.end(err) {
+		err = errNoTurn
+	}
+	return p, err
+}
+
+// context returns the Context of the first collector.
+func (q *urlQueue) context() context.Context {
+	if h := q.plugin.first(); h != nil {
+		return h.c.Context
+	}
+	return context.Background()
+}
+
+// begin is called before Next. A thread of the queue now has the last page. Its request comes soon,
+// unless the collector has refused it, which Colly does not report.
+func (q *urlQueue) begin(cancel func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.last != nil {
+		q.last.awaitClaim()
+		q.last = nil
+	}
+	q.cancel = cancel
+	q.timer = time.AfterFunc(patientTurn, q.lookUp)
+}
+
+// lookUp cancels a Next that has run for patientTurn if a callback may be waiting for it, or if no
+// page waits in the store.
+func (q *urlQueue) lookUp() {
+	idle := q.store.Stats().Waiting == 0
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.cancel == nil {
+		return
+	}
+	if (q.signals > 0 || idle) && q.mayYield() {
+		q.cancel()
+		return
+	}
+	q.timer = time.AfterFunc(patientTurn, q.lookUp)
+}
+
+// mayYield sets yield, unless no callback can be waiting, and reports whether it did. A callback
+// waits only while its page is under way in a thread of the queue. q.mu is held.
+func (q *urlQueue) mayYield() bool {
+	if h := q.plugin.first(); h == nil || h.c.Async {
+		return false
+	}
+	for page := range q.open {
+		if page.claimed() && !page.over() {
+			q.yield = true
+			q.signals = max(q.signals-1, 0)
+			return true
+		}
+	}
+	q.signals = 0
+	return false
+}
+
+// end is called after Next with its error. It returns false if Next was canceled only because a
+// callback may be waiting, so that the queue continues.
+func (q *urlQueue) end(err error) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.cancel = nil
+	q.timer.Stop()
+	switch {
+	case err == nil && q.yield:
+		q.signals++ // the callback may still wait
+		q.yield = false
+	case err == nil:
+	case q.yield:
+		return false
+	case errors.Is(err, io.EOF):
+		q.finished = true
+	default:
+		q.failed = true
+	}
+	return true
+}
+
+// attempt returns an attempt to fetch a page.
+func (q *urlQueue) attempt(p *urlstore.Page) *fedPage {
+	var page *fedPage
+	if f := q.plugin.frontier; f != nil && f.store == q.store {
+		page = f.handOut(p, nil)
+	} else {
+		page = newFedPage(p.From, func(result feed.Result) { q.store.End(p, pageResultOf(result)) })
+		page.stored = true
+	}
+	stop := q.exempt(p)
+	done := page.done
+	page.done = func(result feed.Result) {
+		stop()
+		if !page.claimed() {
+			result = feed.Unsent // the collector has refused it, perhaps because of MaxRequests
+		}
+		done(result)
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		delete(q.open, page)
+	}
+	return page
+}
+
+// exempt makes the collector accept a page that it may have visited before it failed, until stop is
+// called.
+func (q *urlQueue) exempt(p *urlstore.Page) (stop func()) {
+	h := q.plugin.first()
+	if h == nil || h.frontier == nil {
+		return func() {}
+	}
+	return sync.OnceFunc(h.visits.Exempt(arrivals.HashOfURL(p.URL)))
+}
+
+// QueueSize implements queue.Storage. It returns 0 if the queue has ended. It never returns an
+// error, because colly/queue would then not end its threads.
+func (q *urlQueue) QueueSize() (int, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.yield || q.finished || q.failed {
+		q.yield = false
+		return 0, nil
+	}
+	s := q.store.Stats()
+	return s.Waiting + s.Out, nil
+}
+
+// requestOf encodes a request of a page that has none.
+func requestOf(p *urlstore.Page) ([]byte, error) {
+	u, err := weburl.Parse(p.URL)
+	if err != nil {
+		return nil, err
+	}
+	return (&colly.Request{URL: u, Method: http.MethodGet, Depth: max(p.Depth, 1)}).Marshal()
+}
+
+// A fedPage is a page that a sitemap lists, from the moment when the collector gets it until its
+// request is done. It is in the request's Context. The pages that the callbacks of that request
+// visit have the same Context, so the fedPage belongs to the first request that claims it. The
+// methods that the hooks call do nothing if the fedPage is nil.
+type fedPage struct {
+	done  func(feed.Result)
+	from  string                        // the host that led to it
+	owner atomic.Pointer[colly.Request] // the request that has claimed it; nil if none has
+
+	// stored is set if the page is in a urlstore.Store, and not listed by a sitemap.
+	stored bool
+	// recorded is set if the option Frontier has recorded the page, so that it can go back.
+	recorded bool
+	// ctx and depth are those of the request of a page that is recorded. ctx is nil if it is not
+	// known.
+	ctx   *colly.Context
+	depth int
+	// unaccepted is set if the collector was not asked whether it accepts the page. So the visit
+	// that it has accepted for this URL belongs to another request.
+	unaccepted bool
+	// settles is set if the result counts only when the last callback of the user has returned,
+	// because the callbacks may visit further pages. The hooks then call settle.
+	settles bool
+
+	// keep records the validators of a page that is stored, when it is done. It is nil before the
+	// last callback.
+	keep func()
+
+	// hookMayFail is set if Colly may call no hook after the exchange. It is valid when the page is
+	// claimed.
+	hookMayFail bool
+
+	// mu protects the fields below it.
+	mu     sync.Mutex
+	timer  *time.Timer
+	ended  bool         // its result is known
+	found  *feed.Result // the result that the hooks have found; nil if there is none. See settles.
+	lapsed bool         // no hook was called for fedLimit
+	sent   bool         // its exchange has ended, and hookMayFail is set
+}
+
+// ctxPage is the key of a fedPage, or of its name, in the Context of a request.
+const ctxPage = "collyrobots.page"
+
+// fedLimit is how long the plugin waits for a hook of a fed page that Colly may never call. Colly
+// does not report that a later OnRequest callback has aborted a request, that the character set of
+// a page was not detected, or that a request of a queue was refused.
+const fedLimit = 10 * time.Second
+
+// newFedPage returns a page that the host from has led to. done is called with the result of the
+// page. If a hook is late, done is called twice: when fedLimit has passed, and with the result.
+func newFedPage(from string, done func(feed.Result)) *fedPage {
+	return &fedPage{done: done, from: from}
+}
+
+// claimed reports whether a request has claimed the page.
+func (p *fedPage) claimed() bool { return p.owner.Load() != nil }
+
+// await gives the page up unless a hook is called for it within fedLimit.
+func (p *fedPage) await() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.awaitLocked()
+}
+
+// awaitHook is like await, for the hook that should follow the exchange. It has no effect if that
+// hook is certain. The hook may be late, because Colly calls it after the delay of a LimitRule.
+func (p *fedPage) awaitHook() {
+	if p == nil || !p.hookMayFail {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sent = true
+	p.awaitLocked()
+}
+
+// awaitClaim is like await, unless the page is claimed.
+func (p *fedPage) awaitClaim() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.claimed() {
+		p.awaitLocked()
+	}
+}
+
+// awaitLocked is await. p.mu is held.
+func (p *fedPage) awaitLocked() {
+	if p.ended {
+		return
+	}
+	if p.timer == nil {
+		p.timer = time.AfterFunc(fedLimit, p.lapse)
+	} else {
+		p.timer.Reset(fedLimit)
+	}
+}
+
+// lapse is called when no hook was called for the page in time.
+func (p *fedPage) lapse() {
+	p.mu.Lock()
+	over := p.ended || p.lapsed || p.found != nil
+	sent := p.sent
+	p.lapsed = true
+	p.mu.Unlock()
+	switch {
+	case over:
+	case !p.claimed():
+		p.done(feed.Skipped)
+	case sent:
+		p.done(feed.Silent)
+	default:
+		p.done(feed.Unsent)
+	}
+}
+
+// stopWait ends the wait of await, because a hook was called.
+func (p *fedPage) stopWait() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+}
+
+// end reports the result of the page, which its hooks have found. Only the first call has an
+// effect.
+func (p *fedPage) end(result feed.Result) {
+	if p == nil {
+		return
+	}
+	p.stopWait()
+	p.mu.Lock()
+	if p.settles {
+		if p.found == nil {
+			p.found = &result
+		}
+		p.mu.Unlock()
+		return
+	}
+	over := p.ended
+	p.ended = true
+	p.mu.Unlock()
+	if !over {
+		p.done(result)
+	}
+}
+
+// aborted reports that a callback has aborted the request of the page.
+func (p *fedPage) aborted() {
+	if p != nil && p.stored {
+		p.endNow(feed.Done)
+		return
+	}
+	p.end(feed.Skipped)
+}
+
+// settle is called after the last callback of the user. It reports the result that was passed to
+// end, if any.
+func (p *fedPage) settle() {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	over := p.ended || p.found == nil
+	p.ended = p.ended || p.found != nil
+	p.mu.Unlock()
+	if !over {
+		p.done(*p.found)
+	}
+}
+
+// endNow is end and settle, for a page that gets no other hook.
+func (p *fedPage) endNow(result feed.Result) {
+	p.end(result)
+	p.settle()
+}
+
+// over reports whether the result of the page is known, or the page was given up.
+func (p *fedPage) over() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ended || p.lapsed
+}
+
+// fedPages finds the fed page of a request. colly/queue serializes its requests, so their Context
+// contains the name of the page.
+type fedPages struct {
+	inUse  atomic.Bool // pages may be fed; if false, no Context is searched
+	byName sync.Map    // *fedPage by name
+	taken  sync.Map    // *fedPage by *colly.Request: pages of a urlstore.Store that did not wait in it
+	late   sync.Map    // *fedPage by weak.Pointer[colly.Request]: those that have lapsed
+}
+
+// name gives p a name until its result is known. The name is unique, even among other processes.
+func (f *fedPages) name(p *fedPage) string {
+	name := fmt.Sprintf("%016x%016x", rand.Uint64(), rand.Uint64())
+	f.inUse.Store(true)
+	f.byName.Store(name, p)
+	done := p.done
+	p.done = func(r feed.Result) {
+		if r != feed.Silent && r != feed.Unsent {
+			f.byName.Delete(name)
+		}
+		done(r)
+	}
+	return name
+}
+
+// in returns the page in a Context, or nil.
+func (f *fedPages) in(ctx *colly.Context) *fedPage {
+	if !f.inUse.Load() {
+		return nil
+	}
+	switch p := ctx.GetAny(ctxPage).(type) {
+	case *fedPage:
+		return p
+	case string:
+		if p, ok := f.byName.Load(p); ok {
+			return p.(*fedPage)
+		}
+	}
+	return nil
+}
+
+// claim gives the fed page in the Context of r to r, unless another request has claimed it.
+// hookMayFail says that Colly may call no hook after the exchange of r. claim returns the page that
+// r has claimed, or nil.
+func (f *fedPages) claim(r *colly.Request, hookMayFail bool) *fedPage {
+	p := f.in(r.Ctx)
+	if p == nil {
+		return nil
+	}
+	if p.owner.CompareAndSwap(nil, r) {
+		p.stopWait()
+		p.hookMayFail = hookMayFail
+	}
+	return f.of(r)
+}
+
+// of returns the fed page that r has claimed, or nil.
+func (f *fedPages) of(r *colly.Request) *fedPage {
+	if !f.inUse.Load() {
+		return nil
+	}
+	if p, ok := f.taken.Load(r); ok {
+		return p.(*fedPage)
+	}
+	if p := f.in(r.Ctx); p != nil && p.owner.Load() == r {
+		return p
+	}
+	if p, ok := f.late.Load(weak.Make(r)); ok {
+		return p.(*fedPage)
+	}
+	return nil
+}
+
+// take makes r the owner of p, which is not in the Context of r, until the result of p is known.
+func (f *fedPages) take(p *fedPage, r *colly.Request) {
+	p.owner.Store(r)
+	f.taken.Store(r, p)
+}
+
+// giveUp is called when a page that r may have taken has lapsed. Hooks that are called
+// later still find the page, but it does not keep r alive.
+func (f *fedPages) giveUp(p *fedPage) {
+	r := p.owner.Load()
+	_, taken := f.taken.LoadAndDelete(r)
+	if !taken {
+		return
+	}
+	p.owner.Store(nil)
+	w := weak.Make(r)
+	f.late.Store(w, p)
+	runtime.AddCleanup(r, func(w weak.Pointer[colly.Request]) { f.late.Delete(w) }, w)
+}
+
+// forget is called when the result of p is known.
+func (f *fedPages) forget(p *fedPage) {
+	if r := p.owner.Load(); r != nil {
+		f.taken.Delete(r)
+	}
 }

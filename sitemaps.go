@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -15,6 +16,7 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/feed"
 	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/sitemap"
 	"github.com/collyrobots/collyrobots/store"
@@ -310,4 +312,294 @@ func resultOf(ctx context.Context, status int, err error) feed.Result {
 		return feed.Done // the page does not exist or is not public
 	}
 	return feed.Failed
+}
+
+// A Feed says which pages of sitemaps are crawled, and how. The zero Feed crawls each page that is
+// on the host of its sitemap and that its robots.txt allows. The colly.Context of such a page has
+// the values CtxSitemap and CtxLastMod.
+//
+// A page that robots.txt denies never becomes a request, so OnDenied is not called for it. It is
+// reported as an report.EventDenied, and counted in report.FeedStats.
+//
+// Sitemaps are read inside a hook of a request that is done, OnScraped or OnError. So
+// Collector.Wait and Queue.Run return after the sitemaps are read. Callbacks of that hook that were
+// registered after Attach run after the sitemaps are read. If DetectCharset does not find the
+// character set of a page, Colly calls neither hook. Then the sitemaps are read at the end of
+// [Collector.Visit], or ten seconds later if the collector is Async, and otherwise after the next
+// page. Wait also waits for these ten seconds. If a Host header names a site at another address,
+// the sitemaps of that site are not read.
+//
+// A robots.txt may name sitemaps on other sites. In 24 hours, a host may cause at most 200 requests
+// to other sites, and to at most 10 other registrable domains. This includes sitemaps and redirects
+// of sitemaps and of robots.txt. Files beyond these limits are left out. If a host gets no other
+// requests, such requests to it start at least a second apart. No robots.txt of 194 real sites
+// comes near these limits: the most is 80 sitemaps of 2 domains.
+type Feed struct {
+	// Window is the maximum number of sitemap pages in flight. If it is 0, the maximum is 64. If
+	// the collector is not Async, one page is in flight.
+	Window int
+
+	// Since skips entries with an older lastmod. If it is the zero time, no entry is skipped.
+	// Entries without a lastmod are never skipped.
+	Since time.Time
+
+	// Keep reports whether to feed a page. If nil, all pages are fed. Keep is called for pages in
+	// Scope before robots.txt is applied, and not for duplicates. So a Keep that returns true and
+	// calls Plugin.Check sees each page that robots.txt denies. For one site it is called from one
+	// goroutine at a time. With Resume, each run calls it again for the pages that it has dropped.
+	Keep func(sitemap.Entry) bool
+
+	// Sink is called with each page instead of the collector's Visit. If nil, the collector visits
+	// the page. To add the pages to a colly/queue, use its AddURL. If Sink returns an error, the
+	// page counts as refused.
+	Sink func(url string) error
+
+	// MaxURLs is the maximum number of pages that are fed, from all sites together. If it is 0,
+	// there is no limit. MaxURLs does not limit how many pages a site may list, which Limits does,
+	// or the links that callbacks follow. Colly's MaxRequests limits all pages of a crawl.
+	MaxURLs int
+
+	// Scope says which pages a sitemap may list. The zero value is ScopeHost.
+	Scope Scope
+
+	// WellKnown looks for /sitemap.xml and then for /sitemap_index.xml if the robots.txt of a site
+	// names no sitemap.
+	WellKnown bool
+
+	// NewestFirst reads all sitemaps of a site to their end and then feeds the pages with the
+	// newest lastmod. If a page is listed several times, its newest lastmod counts. Pages without a
+	// lastmod come last. NewestFirst needs MaxURLs, which limits the memory for the pages of a
+	// site.
+	NewestFirst bool
+
+	// Resume continues where the last run with the same Store stopped. Files that have not changed
+	// since all their pages were done are left out. If a file was interrupted, the pages that are
+	// not done are fed. If it has changed, all of its pages are fed. A page that is done is also fed
+	// again if a file that was not read before gives it a lastmod after the beginning of the run
+	// that has fetched it.
+	//
+	// A page is done when its callbacks have run. A page with a 4xx status is also done, except for
+	// 407, 408 and 429. A page that failed otherwise is tried again by the next runs, three times
+	// in all. Pages that were denied, dropped by Keep, refused by the collector or aborted by a
+	// callback are not done: each run tries again to feed them, and reads the files that list them.
+	// A page that was passed to Sink is done when Sink has returned nil.
+	//
+	// When a run ends, or its context does, or the plugin is closed, all results are in the Store.
+	// If the process is killed, no page is lost, but the next run feeds some pages again: at most
+	// as many as Window, because that many pages are in flight or have a result that is not in the
+	// Store yet. A Sink may be too fast for that. Then results are written so that writing takes a
+	// tenth of the time, and at the latest for every 10,000 pages. So the next run passes the pages
+	// that Sink was called with at that moment and up to 10,000 others again; a slow Sink gets a
+	// quarter of Window. After a loss of power, this also holds if the Store is durable, as
+	// store.Dir is.
+	//
+	// Resume needs the option Store. Only one run at a time may use that Store. The collector must
+	// not remember which pages an earlier run has visited. Otherwise it refuses pages that were in
+	// flight when that run ended, and these count as done.
+	Resume bool
+
+	// Limits bounds the cost of a sitemap. Fields that are zero have defaults. Limits.Time is the
+	// time for all requests for one file together.
+	Limits sitemap.Limits
+}
+
+// A Scope says on which hosts the pages of a sitemap may be. They are compared with the hosts of
+// the sitemap: the host that serves the sitemap and the host of the site whose robots.txt names it
+// (sitemaps.org, "Sitemaps & Cross Submits"). Pages under http and https are on the same host.
+type Scope int
+
+// Each scope contains the one before it.
+const (
+	ScopeHost Scope = iota // pages on the hosts of the sitemap
+	ScopeWWW               // also on these hosts with or without "www."
+	ScopeSite              // also on all hosts of the same registrable domain (publicsuffix.org)
+	ScopeAny               // pages on all hosts
+)
+
+// The conversions between Scope and feed.Scope need constants with equal values.
+var _ = [1]bool{}[ScopeAny-Scope(feed.ScopeAny)]
+
+// String returns the name of the constant.
+func (s Scope) String() string {
+	if s < ScopeHost || s > ScopeAny {
+		return fmt.Sprintf("Scope(%d)", int(s))
+	}
+	return feed.Scope(s).String()
+}
+
+// faults returns a text for each field with an invalid value.
+func (f *Feed) faults() (faults []string) {
+	if f.Window < 0 {
+		faults = append(faults, fmt.Sprintf("Window %d is negative", f.Window))
+	}
+	if f.MaxURLs < 0 {
+		faults = append(faults, fmt.Sprintf("MaxURLs %d is negative", f.MaxURLs))
+	}
+	if f.Scope < ScopeHost || f.Scope > ScopeAny {
+		faults = append(faults, fmt.Sprintf("%v is not a valid Scope", f.Scope))
+	}
+	if f.NewestFirst && f.MaxURLs == 0 {
+		faults = append(faults, "NewestFirst needs MaxURLs")
+	}
+	return faults
+}
+
+// feedStats returns the counts of f.
+func feedStats(f *feed.Feed) report.FeedStats {
+	return report.FeedStats{
+		Files:          f.Count(feed.Files),
+		FilesFailed:    f.Count(feed.FilesFailed),
+		FilesCut:       f.Count(feed.FilesCut),
+		FilesUnchanged: f.Count(feed.FilesUnchanged),
+		Entries:        f.Count(feed.Entries),
+		Resumed:        f.Count(feed.Resumed),
+		Fed:            f.Count(feed.Fed),
+		Old:            f.Count(feed.Old),
+		Dropped:        f.Count(feed.Dropped),
+		OutOfScope:     f.Count(feed.OutOfScope),
+		Duplicate:      f.Count(feed.Duplicate),
+		Denied:         f.Count(feed.Denied),
+		Refused:        f.Count(feed.Refused),
+		GivenUp:        f.Count(feed.GivenUp),
+		Errors:         f.Count(feed.Errors),
+	}
+}
+
+// notFed returns the first URLs that were not fed, by the JSON name of the count that they are in.
+func notFed(f *feed.Feed) map[string][]string {
+	var examples map[string][]string
+	for name, what := range reasonsNotFed {
+		if urls := f.Examples(what); len(urls) > 0 {
+			if examples == nil {
+				examples = make(map[string][]string)
+			}
+			examples[name] = urls
+		}
+	}
+	return examples
+}
+
+var reasonsNotFed = map[string]feed.Outcome{
+	"old": feed.Old, "dropped": feed.Dropped, "out_of_scope": feed.OutOfScope, "duplicate": feed.Duplicate, "denied": feed.Denied,
+	"refused": feed.Refused, "given_up": feed.GivenUp, "errors": feed.Errors,
+}
+
+// Pages returns an iterator over the pages that the sitemaps of sites list. These are the pages
+// that FollowSitemaps would feed to a collector: they are in scope, robots.txt allows them, and
+// each is returned once. A site is given by the URL of any of its pages.
+//
+// The sitemaps that the robots.txt of a site names are read one after the other, when the loop
+// needs them. The files that an index names are read after all files that were named before. So a
+// site of any size needs little memory. Each loop over the iterator reads the sitemaps again.
+//
+// Pages does not use f.Window and f.Sink. With f.Resume, a page is done when the loop asks for the
+// next one, unless ctx has ended or the plugin is closed at that time.
+//
+// An error comes with the zero Entry. It says that a sitemap, or the rest of it, could not be read.
+// The loop may continue after it. If ctx ends, the last error is its cause. If the plugin is
+// closed, the last error is ErrClosed. If f is invalid or a site is not an http or https URL, that
+// is the only error.
+//
+// Pages uses the HTTP client and the user agent of the collector that was attached first. If no
+// collector is attached, it uses the client of the option HTTPClient, or http.DefaultTransport, and
+// a user agent that names this package.
+func (p *Plugin) Pages(ctx context.Context, f Feed, sites ...string) iter.Seq2[sitemap.Entry, error] {
+	return func(yield func(sitemap.Entry, error) bool) {
+		s, urls, err := p.pages(f, sites)
+		if err != nil {
+			yield(sitemap.Entry{}, err)
+			return
+		}
+		for page, err := range p.pull(ctx, s, urls) {
+			if page == nil {
+				if !yield(sitemap.Entry{}, err) {
+					break
+				}
+				continue
+			}
+			if !yield(page.Entry, nil) {
+				page.Done(feed.Unfinished)
+				break
+			}
+			result := feed.Done
+			if ctx.Err() != nil || p.closed.Load() {
+				result = feed.Unfinished // the loop may have failed to process the page for this reason
+			}
+			page.Done(result)
+		}
+		s.flush()
+	}
+}
+
+// pages checks the arguments of Pages. It returns the reader of the sitemaps and the URLs of sites.
+func (p *Plugin) pages(f Feed, sites []string) (s *sitemaps, urls []*url.URL, err error) {
+	if err := p.usable(); err != nil {
+		return nil, nil, err
+	}
+	var faults []error
+	for _, reason := range f.faults() {
+		faults = append(faults, fault("Feed", "%s", reason))
+	}
+	if f.Resume && p.policies.store == nil {
+		faults = append(faults, fault("Feed", "Resume needs the option Store"))
+	}
+	for _, site := range sites {
+		u, err := url.Parse(site)
+		if err != nil || !isWeb(u) {
+			faults = append(faults, fmt.Errorf("collyrobots: %q is not an http or https URL", redact.Text(site)))
+			continue
+		}
+		urls = append(urls, u)
+	}
+	f.Sink = nil // the caller gets the pages
+	return newSitemaps(p.judge, f, p.policies.store, p.report.log), urls, errors.Join(faults...)
+}
+
+// pull returns an iterator over the pages that the sitemaps of sites list. The caller must call
+// Done of each page.
+func (p *Plugin) pull(ctx context.Context, s *sitemaps, sites []*url.URL) iter.Seq2[*feed.Page, error] {
+	return func(yield func(*feed.Page, error) bool) {
+		ctx, release := p.policies.until(ctx)
+		defer release()
+		ctx, userAgent, fetcher := p.own(ctx)
+		crawl := &feeder{sitemaps: s, userAgent: userAgent, fetcher: fetcher}
+		stopped := false
+		hand := func(page *feed.Page, err error) bool {
+			stopped = stopped || !yield(page, err)
+			return !stopped
+		}
+		lost := func(err error) bool { return hand(nil, prefixedError{err}) }
+		var last error
+		for page, err := range s.feed.Pages(ctx, crawl, crawl.sites(ctx, sites, lost)) {
+			last = err
+			if err != nil && err != context.Cause(ctx) {
+				err = prefixedError{err}
+			}
+			if !hand(page, err) {
+				return
+			}
+		}
+		ended := ctx.Err() != nil && last == context.Cause(ctx)
+		if p.closed.Load() && !ended { // Close ends ctx a moment after it has set closed
+			hand(nil, ErrClosed)
+		}
+	}
+}
+
+// sites returns an iterator over the sites with these URLs. It calls lost with an error for each
+// site whose robots.txt cannot be read, and ends if lost returns false.
+func (f *feeder) sites(ctx context.Context, urls []*url.URL, lost func(error) bool) iter.Seq[feed.Site] {
+	return func(yield func(feed.Site) bool) {
+		for _, u := range urls {
+			v, err := f.decide(ctx, time.Now(), target{url: u, userAgent: f.userAgent}, f.fetcher)
+			switch {
+			case err == nil:
+				if !yield(feed.Site{Authority: v.policy.Authority, Sitemaps: v.policy.Sitemaps()}) {
+					return
+				}
+			case ctx.Err() != nil || !lost(fmt.Errorf("cannot read the sitemaps of %s: %w", u.Redacted(), err)):
+				return
+			}
+		}
+	}
 }

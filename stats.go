@@ -1,13 +1,17 @@
 package collyrobots
 
 import (
+	"context"
+	"errors"
 	"iter"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/report"
 )
@@ -195,4 +199,172 @@ func (d *decisions) counts() map[report.Reason]int {
 		counts[r.(report.Reason)] = int(count.(*atomic.Int64).Load())
 	}
 	return counts
+}
+
+// Bits of pace.Host.Mark that say why pages of a host were not sent.
+const (
+	leftByBudget = 1 << (iota + 8)
+	leftByRefusals
+	leftByCancel
+	leftByClose
+)
+
+// closedAt returns the time of the first Close, or zero before it.
+func (p *Plugin) closedAt() time.Time {
+	if at := p.ended.Load(); at != nil {
+		return *at
+	}
+	return time.Time{}
+}
+
+// markDenied records that a page of a host was denied for a reason.
+func markDenied(host *pace.Host, why report.Reason) {
+	switch why {
+	case report.ReasonBudget:
+		host.Mark(leftByBudget)
+	case report.ReasonRefused:
+		host.Mark(leftByRefusals)
+	}
+}
+
+// markEnded records that a page of a host was not sent or not finished because of err: the Plugin
+// was closed, or the context of the page has ended.
+func markEnded(host *pace.Host, err error) {
+	if errors.Is(err, ErrClosed) {
+		host.Mark(leftByClose)
+		return
+	}
+	host.Mark(leftByCancel)
+}
+
+// unsentCounts counts the pages that waited for their host when the crawl ended.
+type unsentCounts struct{ cancelled, closed atomic.Int64 }
+
+// add counts a page that is not sent because of err.
+func (c *unsentCounts) add(err error) {
+	if errors.Is(err, ErrClosed) {
+		c.closed.Add(1)
+		return
+	}
+	c.cancelled.Add(1)
+}
+
+// statistics returns the counts for Stats.NotSent, or nil if all of them are 0.
+func (c *unsentCounts) statistics() map[report.Ending]int {
+	counts := make(map[report.Ending]int)
+	if n := c.closed.Load(); n > 0 {
+		counts[report.EndingClosed] = int(n)
+	}
+	if n := c.cancelled.Load(); n > 0 {
+		counts[report.EndingCancelled] = int(n)
+	}
+	if len(counts) == 0 {
+		return nil
+	}
+	return counts
+}
+
+// isCancelled reports whether the context of q has ended. If the request is that of an http.Client,
+// an expired deadline does not count: it is often the timeout of the client, and does not affect
+// other requests.
+func (q *request) isCancelled() bool {
+	if q.ctx == nil || q.ctx.Err() == nil {
+		return false
+	}
+	return q.entry != nil || q.ctx.Err() == context.Canceled
+}
+
+// endingOf returns the Ending of a host. onDisk is the number of its pages that wait in a urlstore.Store.
+// paused reports whether these pages are not handed out, because the crawl has ended. A host that
+// has reached a limit ended because of the limit: its pages on disk wait for a later run.
+func endingOf(s pace.Stats, onDisk int, closed, paused bool) report.Ending {
+	switch {
+	case s.Busy, s.Requests+s.Pages+s.Denied == 0:
+		return ""
+	case s.Marks&leftByClose != 0:
+		return report.EndingClosed
+	case s.Marks&leftByCancel != 0:
+		return report.EndingCancelled
+	case onDisk > 0 && !closed && !paused:
+		return ""
+	case s.Marks&leftByRefusals != 0:
+		return report.EndingRefused
+	case s.Marks&leftByBudget != 0:
+		return report.EndingBudget
+	case onDisk > 0 && closed:
+		return report.EndingClosed
+	case onDisk > 0:
+		return report.EndingCancelled
+	}
+	return report.EndingDone
+}
+
+// maxDifferences bounds report.ShadowStats.Differences. Further differences are only counted.
+const maxDifferences = 1000
+
+// A shadow compares another dialect with the one in force.
+type shadow struct {
+	// mu protects stats.
+	mu    sync.Mutex
+	stats report.ShadowStats
+}
+
+// add counts the decisions about u: v, and the other one by the shadow's dialect.
+func (s *shadow) add(v, other verdict, u *url.URL) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stats.Compared++
+	if v.rule.Allowed == other.rule.Allowed {
+		return
+	}
+	if v.rule.Allowed {
+		s.stats.Stricter++
+	} else {
+		s.stats.Laxer++
+	}
+	if len(s.stats.Differences) < maxDifferences {
+		s.stats.Differences = append(s.stats.Differences, report.Difference{Enforced: v.decision(u), Shadow: other.decision(u)})
+	}
+}
+
+func (s *shadow) statistics() report.ShadowStats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stats := s.stats
+	stats.Differences = slices.Clone(stats.Differences)
+	return stats
+}
+
+// shadows are the shadows of one plugin, in the order of the option.
+type shadows []*shadow
+
+func newShadows(dialects []dialect.Dialect) (all shadows) {
+	for _, d := range dialects {
+		all = append(all, &shadow{stats: report.ShadowStats{Dialect: d}})
+	}
+	return all
+}
+
+// compare compares the decision about q with those of the shadows, unless robots.txt is ignored.
+func (all shadows) compare(ctx context.Context, q *request) {
+	v := q.verdict
+	if len(all) == 0 || v.reader == nil || v.reason == report.ReasonNofollow {
+		return
+	}
+	u := q.target.url
+	if isUnanswered(v.policy.Err()) {
+		return // each shadow would fetch robots.txt again
+	}
+	for i, cache := range v.reader.shadows {
+		pol, err := v.reader.get(ctx, cache, v.policy.Authority, q.target.userAgent, q.fetcher())
+		if err != nil {
+			continue // the plugin is closed, or the context has ended
+		}
+		settings := *v.settings
+		settings.dialect = all[i].stats.Dialect
+		other := verdict{host: v.host, settings: &settings, policy: pol, tdm: v.tdm}
+		other.reason, other.rule = apply(pol, u)
+		other.applyUsage(u)
+		all[i].add(v, other, u)
+	}
 }

@@ -1,5 +1,0 @@
-//go:build race
-
-package collyrobots
-
-func init() { underRace = true }

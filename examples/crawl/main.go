@@ -28,7 +28,6 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
-	"github.com/collyrobots/collyrobots/audit"
 	"github.com/collyrobots/collyrobots/internal/demo"
 	"github.com/collyrobots/collyrobots/view"
 )
@@ -37,7 +36,6 @@ func main() {
 	depth := flag.Int("depth", 3, "follow links to this `depth`; the start page has depth 1, and 0 means no limit")
 	delay := flag.Duration("delay", 250*time.Millisecond, "minimum delay between two requests to one host; hosts may ask for a longer one")
 	address := flag.String("http", "", "show the crawl in a browser at this `address`, such as :8090 for port 8090 on loopback, until Ctrl-C")
-	dir := flag.String("audit", "", "keep a log of every request in this `directory`; check it with collyrobots audit verify")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
@@ -58,13 +56,6 @@ func main() {
 			fatal(err)
 		}
 		s.listener = l
-	}
-	if *dir != "" {
-		records, err := audit.Open(*dir)
-		if err != nil {
-			fatal(err)
-		}
-		s.records = records
 	}
 	if err := s.crawl(ctx); err != nil {
 		fatal(err)
@@ -92,7 +83,6 @@ type spider struct {
 	delay     time.Duration // the minimum delay between two requests to one host
 	transport http.RoundTripper
 	listener  net.Listener // for the page that shows the crawl; if nil, there is no page
-	records   *audit.Log   // if nil, there is no log
 
 	mu    sync.Mutex
 	out   io.Writer
@@ -115,16 +105,11 @@ func (s *spider) crawl(ctx context.Context) error {
 	c.OnError(s.onError)
 	// WithRobots is called after the callbacks are registered: its own callback at the end of a
 	// page reads the sitemaps of the site, which may take long.
-	options := []collyrobots.Option{
+	robots, err := c.WithRobots(
 		collyrobots.MinDelay(s.delay),
 		collyrobots.StopRefused(5),
 		collyrobots.OnDenied(s.onDenied),
-		collyrobots.FollowSitemaps(collyrobots.Feed{}),
-	}
-	if s.records != nil {
-		options = append(options, collyrobots.OnEveryEvent(s.records.Event))
-	}
-	robots, err := c.WithRobots(options...)
+		collyrobots.FollowSitemaps(collyrobots.Feed{}))
 	if err != nil {
 		return err
 	}
@@ -148,9 +133,6 @@ func (s *spider) crawl(ctx context.Context) error {
 	c.Wait()
 	s.report(robots.Stats())
 	faults = append(faults, robots.Close()) // before the wait, so that the page shows how the crawl ended
-	if s.records != nil {
-		faults = append(faults, s.records.Close())
-	}
 	if s.listener != nil {
 		s.printf("The page is there until Ctrl-C.\n")
 		<-ctx.Done()

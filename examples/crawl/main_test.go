@@ -2,13 +2,11 @@ package main
 
 import (
 	"bytes"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/collyrobots/collyrobots/audit"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/demo"
 	"github.com/collyrobots/collyrobots/internal/tooltest"
@@ -58,32 +56,5 @@ func TestProgram(t *testing.T) {
 	status, _, errs = (*tooltest.World)(nil).Run(t, "", "example.test")
 	if status != 1 || !strings.HasPrefix(errs, "crawl: ") {
 		t.Errorf("without a scheme: status %d, errors %q", status, errs)
-	}
-}
-
-// TestAudit runs the program on the demo sites, and checks its log. The log has each request of the
-// access log.
-func TestAudit(t *testing.T) {
-	t.Parallel()
-	sites := make(robotstest.Sites)
-	for host := range demo.Sites {
-		sites[host] = robotstest.Site{"*": new(demo.Server).ServeHTTP}
-	}
-	web := tooltest.New(t, sites)
-	dir := filepath.Join(t.TempDir(), "log")
-	status, out, errs := web.Run(t, "", append([]string{"-audit", dir}, demo.Starts()...)...)
-	if status != 0 {
-		t.Errorf("status %d, errors %q, output\n%s", status, errs, out)
-	}
-	r, err := audit.Verify(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if requests := len(web.Log("")); !r.OK() || r.Logs[0].Starts != requests || requests < 25 || r.Logs[0].Denied < 8 || !r.Logs[0].Closed {
-		t.Errorf("the access log has %d requests, the log is %+v, and the faults are %v", requests, r.Logs[0], r.Findings)
-	}
-	status, _, errs = web.Run(t, "", "-audit", "main.go", "http://slow.test/")
-	if status != 1 || !strings.HasPrefix(errs, "crawl: audit: cannot open main.go: ") {
-		t.Errorf("a log in a file: status %d, errors %q", status, errs)
 	}
 }

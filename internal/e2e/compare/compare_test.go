@@ -1,0 +1,87 @@
+package compare
+
+import (
+	"crypto/sha256"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"testing"
+)
+
+var (
+	out   = flag.String("compare.out", "", "the file for the hashes of the records, or for the record of one crawl")
+	first = flag.Uint64("compare.first", 0, "the first seed")
+	count = flag.Uint64("compare.count", 1, "the number of seeds")
+	step  = flag.Uint64("compare.step", 1, "the difference between two seeds")
+)
+
+// TestTwice runs some crawls twice. Both records must be equal: otherwise the driver depends on
+// more than the seed.
+func TestTwice(t *testing.T) {
+	if *out != "" {
+		t.Skip("the script writes records")
+	}
+	if underRace {
+		t.Skip("the race detector runs goroutines in random order")
+	}
+	quietly(t)
+	for seed := range uint64(25) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			want := crawl(t, seed, false)
+			got := crawl(t, seed, false)
+			for range 3 { // a busy machine may preempt a goroutine
+				if got == want {
+					return
+				}
+				got = crawl(t, seed, false)
+			}
+			if got != want {
+				t.Errorf("two records of one crawl differ: %s", firstDifference(want, got))
+			}
+		})
+	}
+}
+
+// TestRecord writes the records of crawls for the script: the record of one crawl, or the hashes of
+// several.
+func TestRecord(t *testing.T) {
+	if *out == "" {
+		t.Skip("only the script needs the records")
+	}
+	quietly(t)
+	file, err := os.Create(*out)
+	must(t, err)
+	defer file.Close()
+	for i := range *count {
+		seed := *first + i**step
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			text := crawl(t, seed, randomIsFixed())
+			if *count > 1 {
+				text = fmt.Sprintf("%d %x\n", seed, sha256.Sum256([]byte(text)))
+			}
+			_, err := file.WriteString(text)
+			must(t, err)
+		})
+	}
+}
+
+// quietly runs the goroutines of a test one at a time and without garbage collection, so that those
+// that wake at the same instant run in the same order each time.
+func quietly(t *testing.T) {
+	readResolverConfig()
+	processors := runtime.GOMAXPROCS(1)
+	t.Cleanup(func() { runtime.GOMAXPROCS(processors) })
+	percent := debug.SetGCPercent(-1)
+	limit := debug.SetMemoryLimit(2 << 30)
+	t.Cleanup(func() { debug.SetGCPercent(percent); debug.SetMemoryLimit(limit) })
+}
+
+// randomIsFixed reports whether the program was built by the script, which replaces the random
+// numbers of the back-off.
+func randomIsFixed() bool { return rand.Float64() == 0.5 && rand.Float64() == 0.5 }
+
+// underRace reports whether the race detector is enabled.
+var underRace bool

@@ -89,9 +89,6 @@ func (c *crawling) run() {
 	sharded := programs == 2 && d.in(3)
 	stores := make([]*pageStore, programs)
 	opts := c.world.options(d)
-	if shared {
-		opts = append(opts, collyrobots.SharedPace(c.pacer))
-	}
 	if stored {
 		opts = append(opts, collyrobots.Store(c.store))
 	}
@@ -100,6 +97,9 @@ func (c *crawling) run() {
 		for i := range programs {
 			s := &spider{crawling: c, rec: c.world.rec, name: fmt.Sprintf("%d.%d", generation, i), times: make(map[string]int)}
 			mine := opts[:len(opts):len(opts)]
+			if shared {
+				mine = append(mine, collyrobots.SharedPace(&remotePacer{pacer: c.pacer, name: s.name}))
+			}
 			if sharded {
 				mine = append(mine, collyrobots.ShardByHost(2, i))
 			}
@@ -212,7 +212,7 @@ func (s *spider) newCollector(d draw, i int) *colly.Collector {
 		c.UserAgent = pick(d, "OtherBot/1.0", "ThirdBot/3", "")
 	}
 	c.Async = !d.in(3)
-	c.CheckHead = d.in(8)
+	c.CheckHead = d.in(5) && !c.Async // otherwise both requests of a page begin at the same instant
 	c.ParseHTTPErrorResponse = d.in(6)
 	c.MaxDepth = pick(d, 0, 0, 2, 3)
 	c.MaxRequests = pick[uint32](d, 0, 0, 0, 0, 30)
@@ -433,7 +433,7 @@ func (s *spider) client(d draw) func() {
 	}
 	begin := d.between(time.Millisecond, 5*time.Second)
 	abandon := d.IntN(3)
-	limit := pick(d, time.Hour, time.Hour, 8*time.Second)
+	limit := pick(d, patience, patience, 8*time.Second)
 	source := s.name + " client"
 	return func() {
 		time.Sleep(begin)
@@ -479,7 +479,7 @@ func (s *spider) turns(d draw) func() {
 	return func() {
 		time.Sleep(begin)
 		for n, u := range urls {
-			ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
 			r, err := http.NewRequestWithContext(ctx, "GET", u, nil)
 			if err != nil {
 				cancel()
@@ -518,7 +518,7 @@ func (s *spider) listing(d draw) func() {
 	most := 3 + d.IntN(10)
 	return func() {
 		time.Sleep(time.Second + fine(s.name, "pages"))
-		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		for e, err := range s.robots.Pages(ctx, f, site) {
 			s.rec.add(s.name+" pages", "%s: %s", encoded(e), faultOf(err))
@@ -553,6 +553,9 @@ func (s *spider) look() {
 		time.Sleep(fine(s.name, "look", i))
 	}
 }
+
+// patience is how long a client waits. It is no multiple of a delay.
+const patience = time.Hour + 123_456_789*time.Nanosecond
 
 // longest is the longest time that a crawl may take.
 const longest = 30 * 24 * time.Hour

@@ -24,6 +24,7 @@ type record struct {
 
 	mu         sync.Mutex
 	lines      []line
+	waiting    []string          // the counts of waiting events
 	collectors map[uint32]uint32 // from the numbers that Colly gives to those of this crawl
 }
 
@@ -76,6 +77,10 @@ func (r *record) String() string {
 	for _, l := range r.lines {
 		fmt.Fprintf(&b, "%14.6f %s\n", l.at.Seconds()*1000, l.text)
 	}
+	slices.Sort(r.waiting)
+	for _, text := range r.waiting {
+		fmt.Fprintln(&b, text)
+	}
 	return b.String()
 }
 
@@ -88,8 +93,10 @@ func (r *record) event(source string, e collyrobots.Event) {
 	}
 	at := e.Time.Sub(r.began)
 	if e.Kind == "waiting" {
-		// Which of the pages that begin to wait at one instant is the first one is not specified.
-		r.lines = append(r.lines, line{at, fmt.Sprintf("%s waiting for %s: %d until %v", source, e.Host, e.Count, e.Until)})
+		// These events are reported when the host cannot start them soon. Which of several pages that
+		// are reported at the same instant is counted first is not specified. So the counts of a crawl
+		// are recorded without their pages.
+		r.waiting = append(r.waiting, fmt.Sprintf("%s waiting for %s: %d until %v", source, e.Host, e.Count, e.Until))
 		e.Count = 0
 		e.Until = time.Time{}
 	}

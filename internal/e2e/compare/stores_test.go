@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -347,6 +348,18 @@ type pacedLease struct {
 	host     *pacedHost
 	deadline time.Time
 	released bool
+}
+
+// A remotePacer is a sharedPacer as one program sees it: each call takes a time of its own.
+type remotePacer struct {
+	pacer *sharedPacer
+	name  string
+	calls atomic.Int64
+}
+
+func (p *remotePacer) Acquire(ctx context.Context, name string, delay time.Duration) (lease, error) {
+	time.Sleep(fine(p.name, name, p.calls.Add(1)))
+	return p.pacer.Acquire(ctx, name, delay)
 }
 
 var errPacer = errors.New("sharedPacer: the server is down")

@@ -179,6 +179,9 @@ const importRules = `
 	# What the tests of the public API share. Their packages, internal/e2e/*, have only tests.
 	internal/e2e/kit: . ./report ./store/pacer ./store/urlstore ./dialect ./robotstest ./usage github.com/gocolly/colly/v2 golang.org/x/net/dns/dnsmessage
 
+	# Compares two versions with random crawls. The driver has only tests, so that it compiles with both versions.
+	internal/e2e/compare:
+
 	# Demo sites on loopback, arguments of commands, and the key of a crawler.
 	internal/demo:
 	cmd/collyrobots/internal/input:    . ./dialect ./cmd/collyrobots/internal/term

@@ -174,7 +174,7 @@ const importRules = `
 	cmd/collyrobots/internal/crawl/page.go: ./view
 
 	# Spiders that are stopped and continued with a urlstore.Store, for tests.
-	internal/frontiertest: . ./report ./store/urlstore ./dialect ./robotstest github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/extensions github.com/gocolly/colly/v2/proxy github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage
+	internal/e2e/frontiertest: . ./report ./store/urlstore ./dialect ./internal/e2e/kit ./robotstest github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/extensions github.com/gocolly/colly/v2/proxy github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage
 
 	# What the tests of the public API share. Their packages, internal/e2e/*, have only tests.
 	internal/e2e/kit: . ./report ./store/pacer ./store/urlstore ./dialect ./robotstest ./usage github.com/gocolly/colly/v2 golang.org/x/net/dns/dnsmessage

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
-	"github.com/collyrobots/collyrobots/internal/frontiertest"
+	"github.com/collyrobots/collyrobots/internal/e2e/frontiertest"
 	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -235,4 +236,15 @@ func (r *Run) Outcomes() string {
 	}
 	slices.Sort(all)
 	return strings.Join(all, "; ")
+}
+
+// SameText returns the text of an error, or its kind if the text differs between runs.
+func SameText(err error) string {
+	if timeout := interface{ Timeout() bool }(nil); errors.As(err, &timeout) && timeout.Timeout() {
+		return "timeout"
+	}
+	if unknown := (*net.DNSError)(nil); errors.As(err, &unknown) {
+		return "no such host"
+	}
+	return fmt.Sprint(err)
 }

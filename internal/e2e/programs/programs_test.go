@@ -1,6 +1,7 @@
 package programs
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -31,7 +32,8 @@ type program struct {
 	options func() []collyrobots.Option // more options of the plugin; may be nil
 
 	// For the comparison of a run with the plugin with one without it.
-	unordered bool                                                       // requests run at the same time, so the order of the output is not compared
+	unordered bool                                                       // requests run at the same time, so the order of the output is not compared; see withoutOrder
+	parallel  bool                                                       // like unordered, but each line must come as often
 	rotates   bool                                                       // the request for robots.txt also uses one of the proxies, so the proxies are not compared
 	closed    string                                                     // a robots.txt that denies pages of the program; see polite
 	exit      func(w http.ResponseWriter, r *http.Request) (failed bool) // how a proxy answers in place of a site; may be nil
@@ -92,6 +94,10 @@ func (x program) once(t *testing.T, s setting) (said, seen []string) {
 		said = p.Said()
 		seen = x.requests(p.Web)
 	})
+	if x.parallel {
+		slices.Sort(said)
+		slices.Sort(seen)
+	}
 	if x.unordered {
 		said = withoutOrder(said)
 		seen = withoutOrder(seen)
@@ -157,8 +163,26 @@ func (x program) isSame(t *testing.T) (seen []string) {
 // compare compares the output and the requests of two runs.
 func compare(t *testing.T, said, withSaid, seen, withSeen []string) {
 	t.Helper()
-	kit.CompareLines(t, "the output differs", said, withSaid)
-	kit.CompareLines(t, "the requests differ", seen, withSeen)
+	compareLines(t, "the output differs", said, withSaid)
+	compareLines(t, "the requests differ", seen, withSeen)
+}
+
+// compareLines reports the first line that differs in a run with the plugin.
+func compareLines(t *testing.T, what string, bare, with []string) {
+	t.Helper()
+	for i := range max(len(bare), len(with)) {
+		was, is := "no more lines", "no more lines"
+		if i < len(bare) {
+			was = bare[i]
+		}
+		if i < len(with) {
+			is = with[i]
+		}
+		if was != is {
+			t.Errorf("%s in line %d of %d\n  without the plugin: %s\n  with the plugin:    %s", what, i+1, len(bare), was, is)
+			return
+		}
+	}
 }
 
 // checkEnds runs a program with the plugin. It must end within its time, each request that begins
@@ -282,4 +306,13 @@ func proxied() robotstest.Sites {
 		sites[fmt.Sprintf("proxy%d.test:3128", i)] = nil
 	}
 	return sites
+}
+
+// outcome returns a word for the error of a visit. The built-in check returns ErrRobotsTxtBlocked
+// itself.
+func outcome(err error) string {
+	if errors.Is(err, colly.ErrRobotsTxtBlocked) {
+		return "denied"
+	}
+	return kit.SameText(err)
 }

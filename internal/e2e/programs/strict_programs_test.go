@@ -75,27 +75,27 @@ var strictPrograms = []program{
 			err := e.Request.Visit(e.Attr("href"))
 			already := (*colly.AlreadyVisitedError)(nil)
 			if !errors.Is(err, colly.ErrRobotsTxtBlocked) && !errors.As(err, &already) { // a denied page counts as visited
-				p.Say("%s: %s", e.Attr("href"), kit.Outcome(err))
+				p.Say("%s: %s", e.Attr("href"), outcome(err))
 			}
 		})
 		p.Attach(c)
-		p.Say("%s", kit.Outcome(c.Visit("http://a.test/")))
+		p.Say("%s", outcome(c.Visit("http://a.test/")))
 	}},
 	{name: "follows links in parallel", sites: closedTree, unordered: true, run: func(p *kit.Run) {
 		c := p.Results(p.Collector(colly.Async()))
 		follow(c)
 		kit.Must(p.T, c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 2, RandomDelay: time.Second}))
 		p.Attach(c)
-		p.Say("%s", kit.Outcome(c.Visit("http://a.test/")))
+		p.Say("%s", outcome(c.Visit("http://a.test/")))
 		c.Wait()
 	}},
 	{name: "begins at a page that is denied", sites: closedTree, run: func(p *kit.Run) {
 		c := p.Results(p.Collector())
 		follow(c)
 		p.Attach(c)
-		p.Say("%s", kit.Outcome(c.Visit("http://b.test/")))
-		if kit.Outcome(c.Visit("http://a.test/2")) == "denied" {
-			p.Say("%s", kit.Outcome(c.Visit("http://a.test/3")))
+		p.Say("%s", outcome(c.Visit("http://b.test/")))
+		if outcome(c.Visit("http://a.test/2")) == "denied" {
+			p.Say("%s", outcome(c.Visit("http://a.test/3")))
 		}
 	}},
 	{name: "stops at the first page that is denied", sites: closedTree, run: func(p *kit.Run) {
@@ -103,7 +103,7 @@ var strictPrograms = []program{
 		p.Attach(c)
 		for i := 1; i < 9; i++ {
 			err := c.Visit("http://a.test/" + strconv.Itoa(i))
-			p.Say("%d: %s", i, kit.Outcome(err))
+			p.Say("%d: %s", i, outcome(err))
 			if errors.Is(err, colly.ErrRobotsTxtBlocked) {
 				return
 			}
@@ -112,25 +112,25 @@ var strictPrograms = []program{
 	{name: "logs in with a form that is denied", sites: closedMembers("User-agent: *\nDisallow: /login\n"), run: func(p *kit.Run) {
 		c := p.Results(p.Collector())
 		p.Attach(c)
-		p.Say("%s", kit.Outcome(c.Post("http://a.test/login", map[string]string{"user": "me", "token": "t0"})))
+		p.Say("%s", outcome(c.Post("http://a.test/login", map[string]string{"user": "me", "token": "t0"})))
 		p.Say("cookies %v", c.Cookies("http://a.test/"))
-		p.Say("%s", kit.Outcome(c.PostRaw("http://a.test/login", []byte("user=me"))))
-		p.Say("%s", kit.Outcome(c.Visit("http://a.test/logout")))
+		p.Say("%s", outcome(c.PostRaw("http://a.test/login", []byte("user=me"))))
+		p.Say("%s", outcome(c.Visit("http://a.test/logout")))
 	}},
 	{name: "logs in on a page that is allowed", sites: closedMembers("User-agent: *\nDisallow: /login$\nAllow: /login?\n"), run: func(p *kit.Run) {
 		c := p.Results(p.Collector())
 		c.OnHTML("form", func(e *colly.HTMLElement) {
-			p.Say("post: %s", kit.Outcome(e.Request.Post(e.Attr("action"), map[string]string{"user": "me", "token": "t0"})))
+			p.Say("post: %s", outcome(e.Request.Post(e.Attr("action"), map[string]string{"user": "me", "token": "t0"})))
 		})
 		p.Attach(c)
-		p.Say("%s", kit.Outcome(c.Visit("http://a.test/login?next=1")))
+		p.Say("%s", outcome(c.Visit("http://a.test/login?next=1")))
 	}},
 	{name: "sends a browser's cookie to a site with denied pages", sites: closedMembers("User-agent: *\nDisallow: /logout\nDisallow: /private/2\n"), run: func(p *kit.Run) {
 		c := p.Results(p.Collector())
 		kit.Must(p.T, c.SetCookies("http://a.test/", []*http.Cookie{{Name: "session", Value: "in", Path: "/"}}))
 		follow(c)
 		p.Attach(c)
-		p.Say("%s", kit.Outcome(c.Visit("http://a.test/private/1")))
+		p.Say("%s", outcome(c.Visit("http://a.test/private/1")))
 	}},
 	{name: "reads cached pages that are denied now", sites: closedTree, run: func(p *kit.Run) {
 		dir := p.TempDir()
@@ -144,7 +144,7 @@ var strictPrograms = []program{
 				kit.Must(p.T, err)
 			}
 			for _, page := range []string{"/1", "/2", "/3", "/4"} {
-				p.Say("%s", kit.Outcome(c.Visit("http://a.test"+page)))
+				p.Say("%s", outcome(c.Visit("http://a.test"+page)))
 			}
 			if plugin != nil {
 				kit.Must(p.T, plugin.Close())
@@ -166,11 +166,11 @@ var strictPrograms = []program{
 		guest := p.Results(c.Clone())
 		guest.UserAgent = "GuestBot/2.0"
 		c.OnHTML("a[href]", func(e *colly.HTMLElement) {
-			p.Say("guest: %s", kit.Outcome(guest.Visit(e.Request.AbsoluteURL(e.Attr("href")))))
+			p.Say("guest: %s", outcome(guest.Visit(e.Request.AbsoluteURL(e.Attr("href")))))
 		})
 		p.Attach(c, guest)
 		for _, page := range []string{"/", "/1", "/2"} {
-			p.Say("%s", kit.Outcome(c.Visit("http://a.test"+page)))
+			p.Say("%s", outcome(c.Visit("http://a.test"+page)))
 		}
 	}},
 	{name: "changes the user agent for each request", sites: closedTree, run: func(p *kit.Run) {
@@ -180,22 +180,22 @@ var strictPrograms = []program{
 		extensions.Referer(c)
 		p.Attach(c)
 		for _, page := range []string{"/1", "/3", "/5"} {
-			p.Say("%s", kit.Outcome(c.Visit("http://a.test"+page)))
+			p.Say("%s", outcome(c.Visit("http://a.test"+page)))
 		}
 	}},
 	{name: "sends HEAD before each GET", sites: closedTree, run: func(p *kit.Run) {
 		c := p.Results(p.Collector(colly.CheckHead()))
 		follow(c)
 		p.Attach(c)
-		p.Say("%s", kit.Outcome(c.Visit("http://a.test/3")))
-		p.Say("%s", kit.Outcome(c.Visit("http://a.test/1")))
+		p.Say("%s", outcome(c.Visit("http://a.test/3")))
+		p.Say("%s", outcome(c.Visit("http://a.test/1")))
 	}},
 	{name: "watches a page that is denied for a while", sites: closedTree, run: func(p *kit.Run) {
 		c := p.Results(p.Collector(colly.AllowURLRevisit()))
 		p.Attach(c)
 		for range 15 {
-			p.Say("%s", kit.Outcome(c.Visit("http://a.test/2")))
-			p.Say("%s", kit.Outcome(c.Visit("http://a.test/1")))
+			p.Say("%s", outcome(c.Visit("http://a.test/2")))
+			p.Say("%s", outcome(c.Visit("http://a.test/1")))
 			time.Sleep(time.Hour)
 		}
 	}},
@@ -204,8 +204,8 @@ var strictPrograms = []program{
 		p.Attach(c)
 		headers := http.Header{"User-Agent": {"ExampleBot/1.0"}, "Accept": {"text/html"}, "X-Key": {"1"}}
 		for range 15 {
-			p.Say("%s", kit.Outcome(c.Request(http.MethodGet, "http://a.test/2", nil, nil, headers)))
-			p.Say("%s", kit.Outcome(c.Request(http.MethodGet, "http://a.test/1", nil, nil, headers)))
+			p.Say("%s", outcome(c.Request(http.MethodGet, "http://a.test/2", nil, nil, headers)))
+			p.Say("%s", outcome(c.Request(http.MethodGet, "http://a.test/1", nil, nil, headers)))
 		}
 	}},
 	{name: "saves requests that are denied", sites: closedTree, run: func(p *kit.Run) {
@@ -222,13 +222,13 @@ var strictPrograms = []program{
 				kept = append(kept, b)
 			}
 		})
-		p.Say("%s", kit.Outcome(c.Visit("http://a.test/1")))
+		p.Say("%s", outcome(c.Visit("http://a.test/1")))
 		other := p.Results(p.Collector())
 		p.Attach(other)
 		for _, b := range kept {
 			r, err := other.UnmarshalRequest(b)
 			kit.Must(p.T, err)
-			p.Say("%s", kit.Outcome(r.Do()))
+			p.Say("%s", outcome(r.Do()))
 		}
 	}},
 	{name: "reads the sitemap itself", sites: func() robotstest.Sites {
@@ -237,9 +237,9 @@ var strictPrograms = []program{
 		return sites
 	}, run: func(p *kit.Run) {
 		c := p.Results(p.Collector())
-		c.OnXML("//urlset/url/loc", func(e *colly.XMLElement) { p.Say("%s", kit.Outcome(c.Visit(e.Text))) })
+		c.OnXML("//urlset/url/loc", func(e *colly.XMLElement) { p.Say("%s", outcome(c.Visit(e.Text))) })
 		p.Attach(c)
-		p.Say("%s", kit.Outcome(c.Visit("http://a.test/sitemap.xml")))
+		p.Say("%s", outcome(c.Visit("http://a.test/sitemap.xml")))
 	}},
 	{name: "visits a host with several ports and schemes", sites: func() robotstest.Sites {
 		sites := closedTree()
@@ -251,7 +251,7 @@ var strictPrograms = []program{
 		p.Attach(c)
 		for _, host := range []string{"http://a.test:8080", "https://a.test:8443", "http://a.test"} {
 			for _, page := range []string{"/0", "/1", "/2"} {
-				p.Say("%s", kit.Outcome(c.Visit(host+page)))
+				p.Say("%s", outcome(c.Visit(host+page)))
 			}
 		}
 	}},

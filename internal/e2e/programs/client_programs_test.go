@@ -1,4 +1,4 @@
-package clients
+package programs
 
 import (
 	"bytes"
@@ -6,21 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
-	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
@@ -29,19 +25,29 @@ import (
 
 // A clientRun is one run of such a program.
 type clientRun struct {
-	*testing.T
+	*kit.Run
 	client *http.Client
 	ctx    context.Context
-
-	mu   sync.Mutex
-	said []string
 }
 
-// say adds a line to the output of the program.
-func (p *clientRun) say(format string, args ...any) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.said = append(p.said, fmt.Sprintf(format, args...))
+// byClient returns a function that runs a program with a client.
+func byClient(run func(p *clientRun)) func(p *kit.Run) {
+	return func(p *kit.Run) { run(&clientRun{Run: p, client: p.Client(), ctx: p.Context()}) }
+}
+
+// TestClientPrograms checks that each program has the same output and the same requests with the
+// plugin and without it if robots.txt allows everything, and that it makes no request that a strict
+// robots.txt denies.
+func TestClientPrograms(t *testing.T) {
+	for _, x := range clientPrograms {
+		t.Run(x.name, func(t *testing.T) {
+			x.sites = clientSites
+			x.closed = "User-agent: *\nDisallow: /closed\nDisallow: /missing\nDisallow: /private\nCrawl-delay: 7\n"
+			x.options = func() []collyrobots.Option { return []collyrobots.Option{collyrobots.ProductToken("ExampleBot")} }
+			x.isSame(t)
+			x.obeys(t)
+		})
+	}
 }
 
 // request returns a request of the program.
@@ -56,12 +62,12 @@ func (p *clientRun) request(method, url string) *http.Request {
 func (p *clientRun) page(url string) []string {
 	resp, err := p.client.Do(p.request(http.MethodGet, url))
 	if err != nil {
-		p.say("%s: %s", url, kit.Outcome(err))
+		p.Say("%s: %s", url, outcome(err))
 		return nil
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	p.say("%s: %d, %s, %d bytes, %v", url, resp.StatusCode, resp.Request.URL, len(text), err)
+	p.Say("%s: %d, %s, %d bytes, %v", url, resp.StatusCode, resp.Request.URL, len(text), err)
 	return linksIn(resp.Request.URL, string(text))
 }
 
@@ -76,8 +82,8 @@ func linksIn(page *url.URL, text string) (links []string) {
 	return links
 }
 
-// clientSites are the sites of all programs. robots is the robots.txt of a.test.
-func clientSites(robots string) robotstest.Sites {
+// clientSites returns the sites of clientPrograms.
+func clientSites() robotstest.Sites {
 	echo := func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) }
 	tagged := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("ETag", `"1"`)
@@ -103,26 +109,25 @@ func clientSites(robots string) robotstest.Sites {
 	}
 	return robotstest.Sites{
 		"a.test": {
-			"/robots.txt": robots,
-			"/":           robotstest.Page("/1", "/2", "/moved", "/gone", "/closed", "http://b.test/"),
-			"/1":          robotstest.Page("/", "/2", "/3"),
-			"/2":          robotstest.Page("/1", "/closed/2"),
-			"/3":          robotstest.Page(),
-			"/moved":      robotstest.Redirect("http://b.test/target"),
-			"/to-closed":  robotstest.Redirect("/closed"),
-			"/loop":       robotstest.Redirect("/loop"),
-			"/gone":       410,
-			"/drop":       kit.Drop,
-			"/closed":     robotstest.Page(),
-			"/closed/2":   robotstest.Page(),
-			"/echo":       echo,
-			"/tagged":     tagged,
-			"/login":      login,
-			"/members":    members,
-			"/large":      large,
-			"/silent":     kit.Hang,
+			"/":          robotstest.Page("/1", "/2", "/moved", "/gone", "/closed", "http://b.test/"),
+			"/1":         robotstest.Page("/", "/2", "/3"),
+			"/2":         robotstest.Page("/1", "/closed/2"),
+			"/3":         robotstest.Page(),
+			"/moved":     robotstest.Redirect("http://b.test/target"),
+			"/to-closed": robotstest.Redirect("/closed"),
+			"/loop":      robotstest.Redirect("/loop"),
+			"/gone":      410,
+			"/drop":      kit.Drop,
+			"/closed":    robotstest.Page(),
+			"/closed/2":  robotstest.Page(),
+			"/echo":      echo,
+			"/tagged":    tagged,
+			"/login":     login,
+			"/members":   members,
+			"/large":     large,
+			"/silent":    kit.Hang,
 		},
-		"b.test": {"/robots.txt": "User-agent: *\nDisallow: /private\n", "/": robotstest.Page("/private", "/target"), "/target": robotstest.Page("/private"), "/private": robotstest.Page()},
+		"b.test": {"/": robotstest.Page("/private", "/target"), "/target": robotstest.Page("/private"), "/private": robotstest.Page()},
 	}
 }
 
@@ -152,17 +157,13 @@ func retrying(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-var clientPrograms = []struct {
-	name      string
-	run       func(p *clientRun)
-	unordered bool
-}{
-	{name: "a loop over a list", run: func(p *clientRun) {
+var clientPrograms = []program{
+	{name: "a loop over a list", run: byClient(func(p *clientRun) {
 		for _, path := range []string{"/", "/1", "/2", "/closed", "/gone", "/moved", "/missing", "/to-closed"} {
 			p.page("http://a.test" + path)
 		}
-	}},
-	{name: "a recursive crawler", run: func(p *clientRun) {
+	})},
+	{name: "a recursive crawler", run: byClient(func(p *clientRun) {
 		visited := make(map[string]bool)
 		var visit func(url string, depth int)
 		visit = func(url string, depth int) {
@@ -175,8 +176,8 @@ var clientPrograms = []struct {
 			}
 		}
 		visit("http://a.test/", 0)
-	}},
-	{name: "a recursive crawler with open bodies", run: func(p *clientRun) {
+	})},
+	{name: "a recursive crawler with open bodies", run: byClient(func(p *clientRun) {
 		visited := make(map[string]bool)
 		var visit func(url string)
 		visit = func(url string) {
@@ -186,19 +187,19 @@ var clientPrograms = []struct {
 			visited[url] = true
 			resp, err := p.client.Do(p.request(http.MethodGet, url))
 			if err != nil {
-				p.say("%s: %s", url, kit.Outcome(err))
+				p.Say("%s: %s", url, outcome(err))
 				return
 			}
 			defer resp.Body.Close()
 			text, err := io.ReadAll(resp.Body)
-			p.say("%s: %d bytes, %v", url, len(text), err)
+			p.Say("%s: %d bytes, %v", url, len(text), err)
 			for _, link := range linksIn(resp.Request.URL, string(text)) {
 				visit(link)
 			}
 		}
 		visit("http://a.test/")
-	}},
-	{name: "a queue with a goroutine for each host", unordered: true, run: func(p *clientRun) { // like fetchbot
+	})},
+	{name: "a queue with a goroutine for each host", parallel: true, run: byClient(func(p *clientRun) { // like fetchbot
 		queues := make(map[string]chan string)
 		var group sync.WaitGroup
 		for _, link := range []string{"http://a.test/", "http://b.test/", "http://a.test/1", "http://a.test/closed", "http://b.test/private", "http://b.test/target"} {
@@ -220,8 +221,8 @@ var clientPrograms = []struct {
 			close(queue)
 		}
 		group.Wait()
-	}},
-	{name: "a pool of workers", unordered: true, run: func(p *clientRun) { // like gleaner
+	})},
+	{name: "a pool of workers", parallel: true, run: byClient(func(p *clientRun) { // like gleaner
 		links := make(chan string)
 		var group sync.WaitGroup
 		for range 4 {
@@ -236,8 +237,8 @@ var clientPrograms = []struct {
 		}
 		close(links)
 		group.Wait()
-	}},
-	{name: "a goroutine for each link", unordered: true, run: func(p *clientRun) {
+	})},
+	{name: "a goroutine for each link", parallel: true, run: byClient(func(p *clientRun) {
 		var visited sync.Map
 		var group sync.WaitGroup
 		var visit func(link string)
@@ -254,21 +255,21 @@ var clientPrograms = []struct {
 		}
 		visit("http://a.test/")
 		group.Wait()
-	}},
-	{name: "a link checker", run: func(p *clientRun) { // it closes no body of HEAD
+	})},
+	{name: "a link checker", run: byClient(func(p *clientRun) { // it closes no body of HEAD
 		for _, path := range []string{"/1", "/2", "/gone", "/missing", "/closed", "/moved", "/drop"} {
 			resp, err := p.client.Do(p.request(http.MethodHead, "http://a.test"+path))
 			if err != nil {
-				p.say("%s: %s", path, kit.Outcome(err))
+				p.Say("%s: %s", path, outcome(err))
 				continue
 			}
-			p.say("%s: %d %d", path, resp.StatusCode, resp.ContentLength)
+			p.Say("%s: %d %d", path, resp.StatusCode, resp.ContentLength)
 			if resp.StatusCode >= 400 {
 				p.page("http://a.test" + path)
 			}
 		}
-	}},
-	{name: "an archiver", unordered: true, run: func(p *clientRun) { // another goroutine writes the body
+	})},
+	{name: "an archiver", parallel: true, run: byClient(func(p *clientRun) { // another goroutine writes the body
 		type file struct {
 			name string
 			body io.ReadCloser
@@ -279,21 +280,21 @@ var clientPrograms = []struct {
 			for f := range files {
 				n, err := io.Copy(io.Discard, f.body)
 				f.body.Close()
-				p.say("%s: %d bytes, %v", f.name, n, err)
+				p.Say("%s: %d bytes, %v", f.name, n, err)
 			}
 		})
 		for _, path := range []string{"/large", "/1", "/closed", "/large?2", "/2"} {
 			resp, err := p.client.Do(p.request(http.MethodGet, "http://a.test"+path))
 			if err != nil {
-				p.say("%s: %s", path, kit.Outcome(err))
+				p.Say("%s: %s", path, outcome(err))
 				continue
 			}
 			files <- file{name: path, body: resp.Body}
 		}
 		close(files)
 		group.Wait()
-	}},
-	{name: "a monitor with ETags", run: func(p *clientRun) {
+	})},
+	{name: "a monitor with ETags", run: byClient(func(p *clientRun) {
 		tag := ""
 		for range 3 {
 			req := p.request(http.MethodGet, "http://a.test/tagged")
@@ -303,15 +304,15 @@ var clientPrograms = []struct {
 			resp, err := p.client.Do(req)
 			kit.Must(p.T, err)
 			tag = resp.Header.Get("ETag")
-			p.say("%d %s", resp.StatusCode, tag)
+			p.Say("%d %s", resp.StatusCode, tag)
 			if resp.StatusCode == http.StatusOK {
 				io.Copy(io.Discard, resp.Body)
 				resp.Body.Close()
 			}
 			time.Sleep(time.Hour)
 		}
-	}},
-	{name: "a client with retries around the plugin", run: func(p *clientRun) {
+	})},
+	{name: "a client with retries around the plugin", run: byClient(func(p *clientRun) {
 		p.client.Transport = retrying(p.client.Transport)
 		for _, path := range []string{"/1", "/drop", "/closed", "/2"} {
 			p.page("http://a.test" + path)
@@ -320,50 +321,50 @@ var clientPrograms = []struct {
 		kit.Must(p.T, err)
 		defer resp.Body.Close()
 		text, err := io.ReadAll(resp.Body)
-		p.say("%s %v", text, err)
-	}},
-	{name: "the same request again and again", run: func(p *clientRun) {
+		p.Say("%s %v", text, err)
+	})},
+	{name: "the same request again and again", run: byClient(func(p *clientRun) {
 		req := p.request(http.MethodGet, "http://a.test/1")
 		for range 3 {
 			resp, err := p.client.Do(req)
 			kit.Must(p.T, err)
 			io.Copy(io.Discard, resp.Body)
 			resp.Body.Close()
-			p.say("%d %s", resp.StatusCode, resp.Request.URL)
+			p.Say("%d %s", resp.StatusCode, resp.Request.URL)
 		}
-	}},
-	{name: "the same request in several goroutines", run: func(p *clientRun) {
+	})},
+	{name: "the same request in several goroutines", run: byClient(func(p *clientRun) {
 		req := p.request(http.MethodGet, "http://a.test/1")
 		var group sync.WaitGroup
 		for range 5 {
 			group.Go(func() {
 				resp, err := p.client.Do(req)
 				if err != nil {
-					p.say("%s", kit.Outcome(err))
+					p.Say("%s", outcome(err))
 					return
 				}
 				defer resp.Body.Close()
 				text, err := io.ReadAll(resp.Body)
-				p.say("%d bytes, %v", len(text), err)
+				p.Say("%d bytes, %v", len(text), err)
 			})
 		}
 		group.Wait()
-	}},
-	{name: "a login with cookies", run: func(p *clientRun) {
+	})},
+	{name: "a login with cookies", run: byClient(func(p *clientRun) {
 		jar, err := cookiejar.New(nil)
 		kit.Must(p.T, err)
 		p.client.Jar = jar
 		resp, err := p.client.PostForm("http://a.test/login", url.Values{"name": {"x"}})
 		kit.Must(p.T, err)
 		resp.Body.Close()
-		p.say("%d %s %s", resp.StatusCode, resp.Request.Method, resp.Request.URL)
+		p.Say("%d %s %s", resp.StatusCode, resp.Request.Method, resp.Request.URL)
 		for _, link := range p.page("http://a.test/members") {
 			p.page(link)
 		}
-	}},
-	{name: "a check of redirects", run: func(p *clientRun) {
+	})},
+	{name: "a check of redirects", run: byClient(func(p *clientRun) {
 		p.client.CheckRedirect = func(req *http.Request, via []*http.Request) error {
-			p.say("%s after %d, from %s", req.URL, len(via), req.Response.Request.URL)
+			p.Say("%s after %d, from %s", req.URL, len(via), req.Response.Request.URL)
 			if len(via) > 2 {
 				return errors.New("too many")
 			}
@@ -374,8 +375,8 @@ var clientPrograms = []struct {
 		}
 		p.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 		p.page("http://a.test/moved")
-	}},
-	{name: "a download in parts", run: func(p *clientRun) {
+	})},
+	{name: "a download in parts", run: byClient(func(p *clientRun) {
 		for i := range 3 {
 			req := p.request(http.MethodGet, "http://a.test/large")
 			req.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", i*1000, i*1000+999))
@@ -383,24 +384,24 @@ var clientPrograms = []struct {
 			kit.Must(p.T, err)
 			n, err := io.Copy(io.Discard, resp.Body)
 			resp.Body.Close()
-			p.say("%d %s %d %v", resp.StatusCode, resp.Header.Get("Content-Range"), n, err)
+			p.Say("%d %s %d %v", resp.StatusCode, resp.Header.Get("Content-Range"), n, err)
 		}
-	}},
-	{name: "a deadline for each page", run: func(p *clientRun) {
+	})},
+	{name: "a deadline for each page", run: byClient(func(p *clientRun) {
 		for _, path := range []string{"/1", "/silent", "/2"} {
 			ctx, cancel := context.WithTimeout(p.ctx, time.Minute)
 			resp, err := p.client.Do(p.request(http.MethodGet, "http://a.test"+path).WithContext(ctx))
 			if err != nil {
-				p.say("%s: %s, context %v", path, kit.Outcome(err), ctx.Err())
+				p.Say("%s: %s, context %v", path, outcome(err), ctx.Err())
 			} else {
 				n, err := io.Copy(io.Discard, resp.Body)
-				p.say("%s: %d %v", path, n, err)
+				p.Say("%s: %d %v", path, n, err)
 				resp.Body.Close()
 			}
 			cancel()
 		}
-	}},
-	{name: "a crawl that is canceled", unordered: true, run: func(p *clientRun) {
+	})},
+	{name: "a crawl that is canceled", parallel: true, run: byClient(func(p *clientRun) {
 		ctx, cancel := context.WithCancel(p.ctx)
 		p.ctx = ctx
 		time.AfterFunc(90*time.Second, cancel)
@@ -409,57 +410,5 @@ var clientPrograms = []struct {
 			group.Go(func() { p.page("http://a.test/silent") })
 		}
 		group.Wait()
-	}},
-}
-
-// onceWithClient runs a program with the plugin, or without it.
-func onceWithClient(t *testing.T, robots string, run func(p *clientRun), plugin bool) (said []string, seen []string) {
-	synctest.Test(t, func(t *testing.T) {
-		web := robotstest.New(t, clientSites(robots))
-		next := web.Transport()
-		defer next.CloseIdleConnections()
-		p := &clientRun{T: t, client: &http.Client{Transport: next}, ctx: t.Context()}
-		if plugin {
-			robots, err := collyrobots.New(collyrobots.ProductToken("ExampleBot"), collyrobots.MaxBackOff(0), collyrobots.Logger(slog.New(slog.DiscardHandler)))
-			kit.Must(t, err)
-			defer robots.Close()
-			p.client.Transport = robots.Transport(next)
-		}
-		run(p)
-		for _, r := range web.Log("") {
-			if r.URI != "/robots.txt" {
-				seen = append(seen, fmt.Sprintf("%s %s%s agent %q cookie %q referer %q", r.Method, r.Host, r.URI, r.Header.Get("User-Agent"), r.Header.Get("Cookie"), r.Header.Get("Referer")))
-			}
-		}
-		said = p.said
-		if plugin {
-			robotstest.Verify(t, web, dialect.RFC9309(), "ExampleBot")
-		}
-	})
-	return said, seen
-}
-
-// TestClientPrograms checks that each program has the same output and the same requests with the
-// plugin and without it if robots.txt allows everything, and that it makes no request that a strict
-// robots.txt denies.
-func TestClientPrograms(t *testing.T) {
-	for _, x := range clientPrograms {
-		t.Run(x.name, func(t *testing.T) {
-			said, seen := onceWithClient(t, "", x.run, false)
-			withSaid, withSeen := onceWithClient(t, "", x.run, true)
-			isPrivate := func(line string) bool { return strings.Contains(line, "/private") } // of b.test
-			for _, lines := range []*[]string{&said, &seen, &withSaid, &withSeen} {
-				if x.unordered {
-					slices.Sort(*lines)
-				}
-				*lines = slices.DeleteFunc(*lines, isPrivate)
-			}
-			if len(said) == 0 || len(seen) == 0 {
-				t.Fatalf("the program does nothing: output %q, requests %q", said, seen)
-			}
-			kit.CompareLines(t, "the output differs", said, withSaid)
-			kit.CompareLines(t, "the requests differ", seen, withSeen)
-			onceWithClient(t, "User-agent: *\nDisallow: /closed\nDisallow: /missing\nCrawl-delay: 7\n", x.run, true)
-		})
-	}
+	})},
 }

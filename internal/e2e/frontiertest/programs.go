@@ -45,7 +45,7 @@ var programs = []program{
 		c := r.collector(colly.MaxDepth(3))
 		follow(c)
 		c.OnScraped(func(p *colly.Response) { r.found("%s at depth %d", p.Request.URL, p.Request.Depth) })
-		r.attach(c)
+		r.Attach(c)
 		c.Visit("http://a.test/")
 		c.Wait()
 	}},
@@ -55,7 +55,7 @@ var programs = []program{
 		c := r.collector()
 		follow(c)
 		r.scraped(c)
-		r.attach(c)
+		r.Attach(c)
 		c.OnError(func(p *colly.Response, err error) {
 			if strings.Contains(err.Error(), "Bad Gateway") {
 				p.Request.Retry()
@@ -69,7 +69,7 @@ var programs = []program{
 	}), repeats: map[string]int{"GET a.test/1": 2, "GET a.test/3": 4}, run: func(r *run) {
 		c := r.collector()
 		follow(c)
-		r.attach(c)
+		r.Attach(c)
 		c.OnResponse(func(p *colly.Response) {
 			if bytes.Contains(p.Body, []byte("captcha")) {
 				p.Request.Retry()
@@ -114,7 +114,7 @@ var programs = []program{
 			}
 			r.found("item %d with %q", answer.Item, p.Request.Headers.Get("X-Requested-With"))
 		})
-		r.attach(list, api)
+		r.Attach(list, api)
 		list.Visit("http://a.test/")
 		list.Wait()
 		api.Wait()
@@ -131,7 +131,7 @@ var programs = []program{
 		c.Async = true
 		follow(c)
 		r.scraped(c)
-		r.attach(in, c)
+		r.Attach(in, c)
 		in.Post("http://a.test/login", map[string]string{"user": "me", "password": "secret"})
 		c.Visit("http://a.test/")
 		c.Wait()
@@ -144,7 +144,7 @@ var programs = []program{
 			c.Request(http.MethodGet, e.Request.AbsoluteURL(e.Attr("href")), nil, ctx, nil)
 		})
 		c.OnScraped(func(p *colly.Response) { r.found("%s by %s", p.Request.URL, p.Ctx.Get("path")) })
-		r.attach(c)
+		r.Attach(c)
 		c.Visit("http://a.test/")
 		c.Wait()
 	}},
@@ -170,7 +170,7 @@ var programs = []program{
 			extensions.Referer(c)
 			c.OnScraped(func(p *colly.Response) { r.found("%s from %q", p.Request.URL, p.Ctx.Get("from")) })
 		}
-		r.attach(category, product, review)
+		r.Attach(category, product, review)
 		category.Visit("http://a.test/")
 		for range 3 {
 			category.Wait()
@@ -186,7 +186,7 @@ var programs = []program{
 			detail.Request(e.Request.Method, e.Request.AbsoluteURL(e.Attr("href")), nil, e.Request.Ctx, nil)
 		})
 		detail.OnScraped(func(p *colly.Response) { r.found("%s of %s", p.Request.URL, p.Ctx.Get("list")) })
-		r.attach(list, detail)
+		r.Attach(list, detail)
 		list.Visit("http://a.test/")
 		list.Wait()
 		detail.Wait()
@@ -201,7 +201,7 @@ var programs = []program{
 			}
 		})
 		r.scraped(c)
-		r.attach(c)
+		r.Attach(c)
 		visited.Store("http://a.test/", true)
 		c.Visit("http://a.test/")
 		c.Wait()
@@ -217,7 +217,7 @@ var programs = []program{
 		r.must(c.SetStorage(surviving{kept}))
 		follow(c)
 		r.scraped(c)
-		r.attach(c)
+		r.Attach(c)
 		c.Visit("http://a.test/")
 		c.Wait()
 	}},
@@ -233,7 +233,7 @@ var programs = []program{
 				r.found("%s", p.Request.URL)
 			}
 		})
-		r.attach(c)
+		r.Attach(c)
 		for page := 1; page < 3; page++ {
 			c.Post("http://a.test/search", map[string]string{"page": fmt.Sprint(page)})
 		}
@@ -247,7 +247,7 @@ var programs = []program{
 		r.must(q.AddURL("http://a.test/closed"))
 		follow(c)
 		r.scraped(c)
-		r.attach(c)
+		r.Attach(c)
 		r.must(q.Run(c))
 		c.Wait()
 	}},
@@ -269,7 +269,7 @@ var programs = []program{
 		worker.OnScraped(func(p *colly.Response) {
 			r.found("%s by %s with %s", p.Request.URL, p.Ctx.Get("by"), p.Request.Headers.Get("X-Key"))
 		})
-		r.attach(list, worker)
+		r.Attach(list, worker)
 		list.Visit("http://a.test/")
 		list.Wait()
 		worker.Wait()
@@ -278,10 +278,10 @@ var programs = []program{
 		return with(listed(5), robotstest.Site{"/2": firstly(1, drop), "/3": firstly(2, drop)})
 	}), repeats: map[string]int{"GET a.test/2": 2, "GET a.test/3": 3}, run: func(r *run) {
 		c := r.collector()
-		c.WithTransport(once{r.web.Transport()})
+		c.WithTransport(once{r.Web.Transport()})
 		follow(c)
 		r.scraped(c)
-		r.attach(c)
+		r.Attach(c)
 		lock := make(chan struct{}, 1) // a Mutex would stop the time of the bubble
 		c.OnError(func(p *colly.Response, err error) {
 			lock <- struct{}{}
@@ -301,7 +301,7 @@ var programs = []program{
 		return sites
 	}, run: func(r *run) {
 		c := r.collector()
-		transport := r.web.Transport()
+		transport := r.Web.Transport()
 		dial := transport.DialContext
 		transport.DisableKeepAlives = true
 		transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -314,13 +314,13 @@ var programs = []program{
 		rotate, err := proxy.RoundRobinProxySwitcher("http://proxy0.test:3128", "http://proxy1.test:3128")
 		r.must(err)
 		c.SetProxyFunc(rotate)
-		if r.plugin == nil {
+		if r.Plugin == nil {
 			c.IgnoreRobotsTxt = true // Colly does not retry its request for robots.txt
 			c.DisallowedURLFilters = []*regexp.Regexp{regexp.MustCompile("/closed")}
 		}
 		follow(c)
 		r.scraped(c)
-		r.attach(c)
+		r.Attach(c)
 		c.OnError(func(p *colly.Response, err error) {
 			if p.StatusCode == 0 && isWorthRetrying(err) {
 				p.Request.Retry()
@@ -336,7 +336,7 @@ var programs = []program{
 		c.SetRequestTimeout(5 * time.Second)
 		follow(c)
 		r.scraped(c)
-		r.attach(c)
+		r.Attach(c)
 		c.OnError(func(p *colly.Response, err error) {
 			timeout := net.Error(nil)
 			if errors.As(err, &timeout) && timeout.Timeout() && isWorthRetrying(err) {
@@ -354,7 +354,7 @@ var programs = []program{
 		follow(c)
 		r.scraped(c)
 		r.scraped(images)
-		r.attach(c, images)
+		r.Attach(c, images)
 		c.Visit("http://a.test/")
 		images.Visit("http://a.test/image")
 		c.Wait()
@@ -366,7 +366,7 @@ var programs = []program{
 		})
 		follow(c)
 		r.scraped(c)
-		r.attach(c)
+		r.Attach(c)
 		c.Visit("http://a.test/")
 		c.Wait()
 	}},
@@ -389,7 +389,7 @@ var programs = []program{
 		})
 		follow(c)
 		r.scraped(c)
-		r.attach(c)
+		r.Attach(c)
 		c.Visit("http://a.test/")
 		c.Wait()
 	}},
@@ -418,14 +418,14 @@ var programs = []program{
 				c.Visit(u)
 			}
 		})
-		r.attach(c)
+		r.Attach(c)
 		c.Visit("http://a.test/list?page=1")
 		c.Wait()
 	}},
 	{name: "counts its jobs from OnRequest to OnScraped", sites: site(tree), run: func(r *run) {
 		c := r.collector()
 		follow(c)
-		r.attach(c)
+		r.Attach(c)
 		var jobs sync.WaitGroup
 		c.OnRequest(func(q *colly.Request) {
 			if !q.IsAbort() {
@@ -453,7 +453,7 @@ var programs = []program{
 		})
 		follow(c)
 		r.scraped(c)
-		r.attach(c)
+		r.Attach(c)
 		c.Visit("http://a.test/")
 		c.Wait()
 	}},
@@ -468,7 +468,7 @@ var programs = []program{
 		})
 		follow(c)
 		r.scraped(c)
-		r.attach(c)
+		r.Attach(c)
 		c.Visit("http://a.test/")
 		c.Wait()
 	}},
@@ -486,7 +486,7 @@ var programs = []program{
 		})
 		follow(c)
 		r.scraped(c)
-		r.attach(c)
+		r.Attach(c)
 		c.OnError(func(p *colly.Response, _ error) {
 			attempt := p.Ctx.GetAny("attempt " + p.Request.URL.Path).(int)
 			if p.StatusCode != http.StatusTooManyRequests || attempt > 5 {
@@ -508,7 +508,7 @@ var programs = []program{
 		page := r.collector(colly.DetectCharset())
 		sitemap.OnXML("//urlset/url/loc", func(e *colly.XMLElement) { page.Visit(e.Text) })
 		r.scraped(page)
-		r.attach(sitemap, page)
+		r.Attach(sitemap, page)
 		sitemap.Visit("http://a.test/sitemap.xml")
 		sitemap.Wait()
 		page.Wait()
@@ -519,7 +519,7 @@ var programs = []program{
 		c := r.collector()
 		follow(c)
 		r.scraped(c)
-		r.attach(c)
+		r.Attach(c)
 		c.Visit("http://a.test/")
 		c.Wait()
 	}},
@@ -534,7 +534,7 @@ var programs = []program{
 		c := r.collector(colly.AllowedDomains("a.test", "b.test"), colly.DisallowedURLFilters(regexp.MustCompile("/admin/")))
 		follow(c)
 		r.scraped(c)
-		r.attach(c)
+		r.Attach(c)
 		c.Visit("http://a.test/")
 		c.Wait()
 	}},
@@ -543,7 +543,7 @@ var programs = []program{
 		r.must(c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 2, Delay: time.Second, RandomDelay: 500 * time.Millisecond}))
 		follow(c)
 		r.scraped(c)
-		r.attach(c)
+		r.Attach(c)
 		c.Visit("http://a.test/")
 		c.Wait()
 	}},
@@ -557,7 +557,7 @@ var programs = []program{
 			links.Wait()
 		})
 		r.scraped(c)
-		r.attach(c)
+		r.Attach(c)
 		c.Visit("http://a.test/")
 		c.Wait()
 	}},
@@ -571,7 +571,7 @@ var programs = []program{
 		c := r.collector(colly.ParseHTTPErrorResponse())
 		follow(c)
 		c.OnScraped(func(p *colly.Response) { r.found("%s %d", p.Request.URL, p.StatusCode) })
-		r.attach(c)
+		r.Attach(c)
 		c.Visit("http://a.test/")
 		c.Wait()
 	}},
@@ -583,14 +583,14 @@ var programs = []program{
 				r.found("%s", p.Request.URL)
 			}
 		})
-		r.attach(c)
+		r.Attach(c)
 		c.Visit("http://a.test/")
 		c.Wait()
 	}},
 	{name: "begins with a list of pages", sites: site(func() robotstest.Site { return listed(6) }), run: func(r *run) {
 		c := r.collector()
 		r.scraped(c)
-		r.attach(c)
+		r.Attach(c)
 		for i := 1; i <= 6; i++ {
 			ctx := colly.NewContext()
 			ctx.Put("number", fmt.Sprint(i))
@@ -613,7 +613,7 @@ var programs = []program{
 		})
 		follow(c)
 		r.scraped(c)
-		r.attach(c)
+		r.Attach(c)
 		c.Visit("http://a.test/")
 		c.Wait()
 	}},

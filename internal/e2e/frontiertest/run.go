@@ -11,7 +11,6 @@ package frontiertest
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -24,6 +23,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/store/urlstore"
 )
@@ -51,9 +51,7 @@ type program struct {
 
 // A run is one run of a program.
 type run struct {
-	*testing.T
-	web     *robotstest.Web
-	plugin  *collyrobots.Plugin // nil for a run of Colly alone
+	*kit.Run
 	ctx     context.Context
 	first   bool           // no run was before this one
 	memory  map[string]any // what the program keeps on its own disk
@@ -65,6 +63,10 @@ type run struct {
 type results struct {
 	mu    sync.Mutex
 	times map[string]int
+}
+
+func newRun(t *testing.T, web *robotstest.Web, found *results, memory map[string]any) *run {
+	return &run{Run: &kit.Run{T: t, Web: web, BuiltIn: true}, ctx: t.Context(), memory: memory, results: found}
 }
 
 // found reports a result of the program.
@@ -93,20 +95,7 @@ func (r *run) must(err error) {
 
 // collector returns an asynchronous collector of the program.
 func (r *run) collector(options ...colly.CollectorOption) *colly.Collector {
-	c := colly.NewCollector(append([]colly.CollectorOption{colly.UserAgent("ExampleBot/1.0"), colly.Async(), colly.StdlibContext(r.ctx)}, options...)...)
-	c.WithTransport(r.web.Transport())
-	c.IgnoreRobotsTxt = false
-	return c
-}
-
-// attach is called where the program would call WithRobots.
-func (r *run) attach(collectors ...*colly.Collector) {
-	if r.plugin == nil {
-		return
-	}
-	for _, c := range collectors {
-		r.must(r.plugin.Attach(c))
-	}
+	return r.Collector(append([]colly.CollectorOption{colly.Async(), colly.StdlibContext(r.ctx)}, options...)...)
 }
 
 // A stop interrupts a run.
@@ -121,7 +110,7 @@ func cancelled(after time.Duration) stop {
 }
 
 func closed(after time.Duration) stop {
-	return stop{after: after, how: func(r *run, _ Store, _ func()) { r.must(r.plugin.Close()) }}
+	return stop{after: after, how: func(r *run, _ Store, _ func()) { r.must(r.Plugin.Close()) }}
 }
 
 // killed ends the urlstore.Store first, so that it does not learn what happens later.
@@ -129,7 +118,7 @@ func killed(after time.Duration) stop {
 	return stop{after: after, how: func(r *run, store Store, _ func()) {
 		r.end()
 		store.Drop(r.T)
-		r.must(r.plugin.Close())
+		r.must(r.Plugin.Close())
 	}}
 }
 
@@ -175,7 +164,8 @@ type crawl struct{ requests, results map[string]int }
 func (x *program) alone(t *testing.T) (got crawl) {
 	synctest.Test(t, func(t *testing.T) {
 		web := robotstest.New(t, x.sites())
-		r := &run{T: t, web: web, ctx: t.Context(), first: true, memory: make(map[string]any), results: &results{times: make(map[string]int)}}
+		r := newRun(t, web, &results{times: make(map[string]int)}, make(map[string]any))
+		r.first = true
 		x.run(r)
 		synctest.Wait()
 		got = crawl{requests: requestsOf(web), results: r.results.times}
@@ -215,7 +205,8 @@ func (x *program) check(t *testing.T, newStore func(t *testing.T) Store, stops [
 			if i < len(stops) {
 				s = stops[i]
 			}
-			r := &run{T: t, web: web, first: i == 0, memory: memory, results: found}
+			r := newRun(t, web, found, memory)
+			r.first = i == 0
 			x.once(r, store, s, i == len(stops))
 			time.Sleep(time.Minute) // a run does not know when the last request of the one before was
 		}
@@ -228,12 +219,7 @@ func (x *program) check(t *testing.T, newStore func(t *testing.T) Store, stops [
 // once runs a program until it has ended or is stopped. last says that it must be done then.
 func (x *program) once(r *run, store Store, s stop, last bool) {
 	pages := store.Open(r.T)
-	options := append([]collyrobots.Option{collyrobots.Frontier(pages), collyrobots.Logger(slog.New(slog.DiscardHandler))}, s.options...)
-	plugin, err := collyrobots.New(options...)
-	if err != nil {
-		r.Fatal(err)
-	}
-	r.plugin = plugin
+	r.Plug(append(s.options, collyrobots.Frontier(pages))...)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	r.ctx = ctx
@@ -249,7 +235,7 @@ func (x *program) once(r *run, store Store, s stop, last bool) {
 		<-ended
 	}
 	synctest.Wait()
-	r.must(plugin.Close())
+	r.must(r.Plugin.Close())
 	synctest.Wait()
 	if left := pages.Stats(); last && left.Waiting+left.Out+left.Failed > 0 {
 		r.Errorf("after the last run: %+v", left)

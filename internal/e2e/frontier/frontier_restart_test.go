@@ -3,8 +3,8 @@ package frontier
 import (
 	"testing"
 
-	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/internal/e2e/frontiertest"
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 

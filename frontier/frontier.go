@@ -24,7 +24,8 @@ type Frontier struct {
 
 	closing sync.Once // makes only the first Close close the folder
 
-	// mu protects the fields below it, except those that say otherwise.
+	// mu protects the fields below it, except those that say otherwise. Locks are taken in this order:
+	// closing, writing, mu, those of the disk.
 	mu     sync.Mutex
 	closed bool
 	hosts  map[string]*host // those with pages, and some others

@@ -1,8 +1,13 @@
 // Package handoff passes the record of a request from one of Colly's hooks to the next, and to the
 // transport.
 //
-// The hooks and the transport share only one thing: the URL of the request. All of them have the
-// same pointer to it. So records are found by that pointer.
+// The hooks get a *colly.Request, the transport gets an *http.Request, and no context leads from one
+// to the other. They share only one thing: the URL of the request. All of them have the same pointer
+// to it until the request was answered. So records are found by that pointer. A callback may change
+// the URL behind the pointer, so a record should contain a copy of the URL that was judged.
+//
+// A page needs several look-ups, so the table has 64 shards. It uses no weak pointers: to turn one
+// into a strong pointer waits for the end of the mark phase of the garbage collector.
 //
 // The package knows neither Colly nor what a record contains.
 package handoff

@@ -6,14 +6,24 @@ import (
 	"time"
 )
 
-// A Pacer grants the starts of requests at a host to one of many processes at a time. The Pacer of
-// the root package documents the contract.
+// This file lets several processes share the pace of their hosts.
+//
+// Apart from the Pacer, everything is as in one process. A ticket whose turn it is here asks for a
+// lease, and holds it until its request has ended. Enter passes the lease to Start, which checks that
+// it has not expired. The sender asks once more when there is a connection (Ticket.Valid), and ends
+// the exchange at the deadline of the lease. While a request for robots.txt waits for its lease,
+// another process may read the file; see StartIf.
+//
+// A failure of the Pacer is an error of the request. It says nothing about the site.
+
+// A Pacer grants the starts of requests at a host to one of many processes at a time. Package
+// store/pacer documents the contract.
 type Pacer interface {
 	Acquire(ctx context.Context, host string, delay time.Duration) (Lease, error)
 }
 
-// A Lease reserves a host for one request, so that no other process may use it. The Lease of the
-// root package documents the contract.
+// A Lease reserves a host for one request, so that no other process may use it. Package store/pacer
+// documents the contract.
 type Lease interface {
 	Deadline() time.Time
 	Valid() bool

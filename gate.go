@@ -457,7 +457,7 @@ func (q *request) Answered(resp *http.Response) (again bool, log func()) {
 	}
 	log = both(log, q.recordResult(resp))
 	if q.isUnchanged(resp) {
-		q.confirm(resp)
+		log = both(log, q.confirm(resp))
 		if q.early {
 			q.ticket.End()
 		}

@@ -236,11 +236,10 @@ const unchangedMark = "collyrobots: unchanged"
 
 // confirm changes resp, a response with status 304, so that Colly does not treat it as an error.
 // The result has status 200, no body, and the mark that makes the plugin skip the callbacks of the
-// user. Its Content-Type keeps Colly from parsing it.
-func (q *request) confirm(resp *http.Response) {
-	if resp.Body != nil {
-		resp.Body.Close()
-	}
+// user. Its Content-Type keeps Colly from parsing it. confirm returns a function that closes the body,
+// which may use the context of the request, so no lock of the request may be held.
+func (q *request) confirm(resp *http.Response) (closeBody func()) {
+	body := resp.Body
 	resp.Body = http.NoBody
 	resp.ContentLength = 0
 	resp.Uncompressed = true
@@ -249,6 +248,11 @@ func (q *request) confirm(resp *http.Response) {
 	resp.Header = q.known.record.Confirm(resp.Header)
 	resp.Header["Content-Type"] = []string{"application/octet-stream"}
 	resp.Header[unchangedMark] = []string{string(q.known.record.Encode())}
+	return func() {
+		if body != nil {
+			body.Close()
+		}
+	}
 }
 
 // isMarkedUnchanged reports whether r is the response of an unchanged page.

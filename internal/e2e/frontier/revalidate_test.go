@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"strings"
@@ -747,5 +748,49 @@ func TestRevalidateNeedsStore(t *testing.T) {
 		if !errors.As(err, &fault) {
 			t.Errorf("got %v, want an OptionError", err)
 		}
+	}
+}
+
+// A watchfulBody asks for the deadline of its request when it is closed.
+type watchfulBody struct {
+	io.ReadCloser
+	ctx context.Context
+}
+
+func (b watchfulBody) Close() error {
+	b.ctx.Deadline()
+	return b.ReadCloser.Close()
+}
+
+// TestBodyOfUnchangedPage checks that the body of a response with status 304 may use the context of
+// its request when the plugin closes it.
+func TestBodyOfUnchangedPage(t *testing.T) {
+	site := &versions{pages: map[string]http.Header{"/": version(`ETag: "1"`)}}
+	web := robotstest.New(t, robotstest.Sites{"a.test": {"/": site}})
+	kept := store.Memory()
+	for _, want := range []string{`GET / = 200`, `GET / "1" = 304`} {
+		c := colly.NewCollector()
+		c.WithTransport(kit.RoundTripper(func(req *http.Request) (*http.Response, error) {
+			resp, err := web.Transport().RoundTrip(req)
+			if err == nil {
+				resp.Body = watchfulBody{ReadCloser: resp.Body, ctx: req.Context()}
+			}
+			return resp, err
+		}))
+		robots, err := collyrobots.WithRobots(c, collyrobots.Store(kept), collyrobots.Revalidate())
+		if err != nil {
+			t.Fatal(err)
+		}
+		visited := make(chan error, 1)
+		go func() { visited <- c.Visit("http://a.test/") }()
+		select {
+		case err = <-visited:
+		case <-time.After(10 * time.Second):
+			t.Fatal("Visit did not return")
+		}
+		if got := site.since(); err != nil || got != want {
+			t.Errorf("got %q, %v, want %q", got, err, want)
+		}
+		robots.Close()
 	}
 }

@@ -61,8 +61,10 @@ func isWeb(u *url.URL) bool { return u.Scheme == "http" || u.Scheme == "https" }
 //   - enter waits for the host, in OnRequest, where the request holds nothing.
 //   - start waits until the request may start, just before it is sent.
 //
-// Each step that waits checks the request again if its robots.txt has changed in the meantime. The
-// hooks call all three, and so do requests of clients. The controller calls only check and start
+// Each step that waits checks the request again if its robots.txt has changed in the meantime.
+// Otherwise a request is decided about once. If its robots.txt is known, OnRequest does not allocate.
+//
+// The hooks call all three, and so do requests of clients. The controller calls only check and start
 // for a request that no hook has seen, because that holds a LimitRule slot while it waits.
 //
 // The caller sets the fields target, client, header and now of the request before each step.
@@ -375,7 +377,9 @@ func (q *request) denied(err error) error {
 
 // refuse makes q fail with err, unless a later callback changes the URL. The page then fails like one
 // that cannot be fetched: OnError is called, and a Visit of a synchronous collector returns the
-// error. In an Async collector, hooks.failEarly makes it fail; otherwise the controller does.
+// error. In an Async collector, hooks.failEarly makes it fail; otherwise the controller does. No hook
+// can do this: Colly does not treat an abort in OnRequest as a failure, and reports an abort in
+// OnRequestHeaders with an error of its own.
 func (q *request) refuse(err error) {
 	q.ticket.End()
 	q.refusal = err

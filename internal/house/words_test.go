@@ -170,7 +170,7 @@ var codeSpan = regexp.MustCompile("`[^`\n]+`")
 // listedPhrases returns an expression that matches the phrases in the table of CONTRIBUTING.md.
 func listedPhrases(t *testing.T) *regexp.Regexp {
 	t.Helper()
-	guide, err := os.ReadFile("CONTRIBUTING.md")
+	guide, err := os.ReadFile(".github/CONTRIBUTING.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,26 +11,26 @@ import (
 )
 
 // list returns the elements of a list such as "goos: [linux, darwin]" of the build in
-// .goreleaser.yaml.
+// goreleaser.yaml.
 func list(t *testing.T, config, key string) []string {
 	t.Helper()
 	m := regexp.MustCompile(`(?m)^    ` + key + `: \[(.*)\]$`).FindStringSubmatch(config)
 	if m == nil {
-		t.Fatalf(".goreleaser.yaml has no list %s", key)
+		t.Fatalf("goreleaser.yaml has no list %s", key)
 	}
 	return strings.Split(m[1], ", ")
 }
 
-// TestBinaries builds the command as .goreleaser.yaml says, once for each operating system, because
+// TestBinaries builds the command as goreleaser.yaml says, once for each operating system, because
 // the architectures share almost all files.
 func TestBinaries(t *testing.T) {
-	text, err := os.ReadFile("../../../.goreleaser.yaml")
+	text, err := os.ReadFile("../../goreleaser.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	config := string(text)
 	if !strings.Contains(config, "- main: ./cmd/collyrobots\n") {
-		t.Error(".goreleaser.yaml does not build ./cmd/collyrobots")
+		t.Error("goreleaser.yaml does not build ./cmd/collyrobots")
 	}
 	archs := list(t, config, "goarch")
 	systems := list(t, config, "goos")
@@ -51,12 +51,12 @@ func TestBinaries(t *testing.T) {
 	}
 }
 
-// TestGoreleaser checks .goreleaser.yaml with goreleaser itself.
+// TestGoreleaser checks goreleaser.yaml with goreleaser itself.
 func TestGoreleaser(t *testing.T) {
 	if _, err := exec.LookPath("goreleaser"); err != nil {
 		t.Skip("goreleaser is not installed: go install github.com/goreleaser/goreleaser/v2@v2.12.5")
 	}
-	check := exec.CommandContext(t.Context(), "goreleaser", "check")
+	check := exec.CommandContext(t.Context(), "goreleaser", "check", ".ci/goreleaser.yaml")
 	check.Dir = "../../.."
 	out, err := check.CombinedOutput()
 	if err != nil {

@@ -8,7 +8,6 @@ require (
 	github.com/maypok86/otter/v2 v2.4.0
 	github.com/temoto/robotstxt v1.1.2
 	go.uber.org/goleak v1.3.0
-	golang.org/x/mod v0.39.0
 	golang.org/x/net v0.47.0
 )
 

@@ -6,9 +6,12 @@ go 1.25.0
 
 replace github.com/collyrobots/collyrobots => ..
 
+replace github.com/collyrobots/collyrobots/audit => ../audit
+
 require (
 	github.com/antchfx/xmlquery v1.5.0
 	github.com/collyrobots/collyrobots v0.1.0
+	github.com/collyrobots/collyrobots/audit v0.1.0
 	github.com/gocolly/colly/v2 v2.3.0
 	go.uber.org/goleak v1.3.0
 )

@@ -27,9 +27,9 @@ func newWorkshop(t *testing.T, pieces []*piece) *workshop {
 		t.Fatal(err)
 	}
 	w := &workshop{root: root, module: t.TempDir(), bin: t.TempDir()}
-	w.write(t, "go.mod", strings.Replace(read(t, "go.mod"), "module "+modulePath, "module example.com/pieces", 1)+
-		fmt.Sprintf("\nrequire %s v0.0.0\nreplace %[1]s => %q\n", modulePath, root))
-	w.write(t, "go.sum", read(t, "go.sum"))
+	w.write(t, "go.mod", "module example.com/pieces\n\ngo 1.25.0\n")
+	w.write(t, "go.work", w.workspace(t))
+	w.write(t, "go.work.sum", read(t, "go.work.sum"))
 	tests := make(map[string]bool)    // the folders of the tests
 	examples := make(map[string]bool) // the packages of the examples and commands
 	imports := ""
@@ -68,7 +68,14 @@ func newWorkshop(t *testing.T, pieces []*piece) *workshop {
 	return w
 }
 
-const modulePath = "github.com/collyrobots/collyrobots"
+// workspace returns a go.work with the pieces and all modules of the go.work of the repository.
+func (w *workshop) workspace(t *testing.T) string {
+	t.Helper()
+	folders := regexp.MustCompile(`(?m)^\t\..*$`)
+	return "use .\n" + folders.ReplaceAllStringFunc(read(t, "go.work"), func(folder string) string {
+		return fmt.Sprintf("\t%q", filepath.Join(w.root, strings.TrimSpace(folder)))
+	})
+}
 
 // write creates a file of the module.
 func (w *workshop) write(t *testing.T, name, text string) {

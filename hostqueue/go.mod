@@ -4,6 +4,8 @@ go 1.25.0
 
 replace github.com/collyrobots/collyrobots => ..
 
+replace github.com/collyrobots/collyrobots/audit => ../audit
+
 replace github.com/collyrobots/collyrobots/store/redisstore => ../store/redisstore
 
 require (

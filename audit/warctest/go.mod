@@ -6,8 +6,11 @@ go 1.25.0
 
 replace github.com/collyrobots/collyrobots => ../..
 
+replace github.com/collyrobots/collyrobots/audit => ..
+
 require (
 	github.com/collyrobots/collyrobots v0.1.0
+	github.com/collyrobots/collyrobots/audit v0.1.0
 	github.com/gocolly/colly/v2 v2.3.0
 )
 

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/audit"
+	"github.com/collyrobots/collyrobots/audit/internal/witnesstest"
 	"github.com/collyrobots/collyrobots/audit/witness"
-	"github.com/collyrobots/collyrobots/internal/witnesstest"
 )
 
 // TestHostile lets servers answer anything. Close returns, the error says why, and the log itself has

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/collyrobots/collyrobots/audit"
+	"github.com/collyrobots/collyrobots/audit/internal/witnesstest"
 	"github.com/collyrobots/collyrobots/audit/witness"
-	"github.com/collyrobots/collyrobots/internal/witnesstest"
 	"github.com/collyrobots/collyrobots/report"
 )
 

@@ -19,8 +19,8 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit"
 	"github.com/collyrobots/collyrobots/audit/witness"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/witnesstest"
 	"github.com/collyrobots/collyrobots/internal/tooltest"
-	"github.com/collyrobots/collyrobots/internal/witnesstest"
 	"github.com/collyrobots/collyrobots/report"
 )
 

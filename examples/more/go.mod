@@ -6,6 +6,7 @@ go 1.25.0
 
 replace (
 	github.com/collyrobots/collyrobots => ../..
+	github.com/collyrobots/collyrobots/audit => ../../audit
 	github.com/collyrobots/collyrobots/frontier => ../../frontier
 	github.com/collyrobots/collyrobots/hostqueue => ../../hostqueue
 	github.com/collyrobots/collyrobots/store/redisstore => ../../store/redisstore

@@ -114,7 +114,7 @@ func TestEachOptionIsNamed(t *testing.T) {
 	}
 }
 
-// publicPackages are the packages of the main module that programs import.
+// publicPackages are the packages of the main module and of module audit that programs import.
 var publicPackages = []string{
 	".", "audit", "audit/witness", "conformance", "dialect", "robotstags", "robotstest", "sitemap", "store", "store/storetest", "usage",
 	"view", "webbotauth",

@@ -114,9 +114,6 @@ const importRules = `
 	# Verifies signatures, in tests. It shares nothing with webbotauth.
 	internal/sigverify: !log !os
 
-	# A witness for tests. It shares nothing with package audit.
-	internal/witnesstest: golang.org/x/mod/sumdb/note golang.org/x/mod/sumdb/tlog !log !os
-
 	# The root package combines them.
 	.:                 ./report ./store/pacer ./store/urlstore ./webbotauth ./robotstags ./dialect ./sitemap ./store ./usage ./internal/arrivals ./internal/backend ./internal/budget ./internal/fanout ./internal/feed ./internal/handoff ./internal/metatags ./internal/netguard ./internal/nofollow ./internal/pace ./internal/policy ./internal/redact ./internal/revalidate ./internal/seconds ./internal/stop ./internal/track ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage !reflect
 
@@ -138,6 +135,10 @@ const importRules = `
 	audit:                ./report ./audit/internal/tiles ./dialect golang.org/x/mod/sumdb/note golang.org/x/mod/sumdb/tlog !net/http
 	audit/witness:        ./audit
 	audit/internal/tiles: golang.org/x/mod/sumdb/tlog !net !log
+
+	# Witnesses for tests. They share nothing with package audit.
+	audit/internal/witnesstest: golang.org/x/mod/sumdb/note golang.org/x/mod/sumdb/tlog !log !os
+	cmd/collyrobots/internal/witnesstest: golang.org/x/mod/sumdb/note !log !os
 
 	# A web in memory for the tests of any spider.
 	robotstest:        ./dialect

@@ -15,8 +15,8 @@ import (
 	"testing"
 
 	"github.com/collyrobots/collyrobots/audit"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/witnesstest"
 	"github.com/collyrobots/collyrobots/internal/tooltest"
-	"github.com/collyrobots/collyrobots/internal/witnesstest"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/webbotauth"
 )

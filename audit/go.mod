@@ -1,0 +1,37 @@
+// A log of what a crawl did, and its verification. It is a module of its own, so that its users choose its version, and programs
+// without a log do not depend on what only the log needs.
+module github.com/collyrobots/collyrobots/audit
+
+go 1.25.0
+
+replace github.com/collyrobots/collyrobots => ..
+
+require github.com/collyrobots/collyrobots v0.1.0
+
+require (
+	github.com/gocolly/colly/v2 v2.3.0
+	go.uber.org/goleak v1.3.0
+	golang.org/x/mod v0.39.0
+)
+
+require (
+	github.com/PuerkitoBio/goquery v1.11.0 // indirect
+	github.com/andybalholm/cascadia v1.3.3 // indirect
+	github.com/antchfx/htmlquery v1.3.5 // indirect
+	github.com/antchfx/xmlquery v1.5.0 // indirect
+	github.com/antchfx/xpath v1.3.5 // indirect
+	github.com/bits-and-blooms/bitset v1.24.4 // indirect
+	github.com/dunglas/httpsfv v1.1.2 // indirect
+	github.com/gobwas/glob v0.2.3 // indirect
+	github.com/golang/groupcache v0.0.0-20241129210726-2c02b8208cf8 // indirect
+	github.com/golang/protobuf v1.5.4 // indirect
+	github.com/kennygrant/sanitize v1.2.4 // indirect
+	github.com/maypok86/otter/v2 v2.4.0 // indirect
+	github.com/nlnwa/whatwg-url v0.6.2 // indirect
+	github.com/saintfish/chardet v0.0.0-20230101081208-5e3ef4b5456d // indirect
+	github.com/temoto/robotstxt v1.1.2 // indirect
+	golang.org/x/net v0.47.0 // indirect
+	golang.org/x/text v0.31.0 // indirect
+	google.golang.org/appengine v1.6.8 // indirect
+	google.golang.org/protobuf v1.36.10 // indirect
+)

@@ -1,8 +1,8 @@
-// Command maketable runs the conformance suite on the parsers and crawlers of conformance/adapters
-// and on our own, and writes the tables: RESULTS.md, and the summaries in README.md. Run it in the
-// folder conformance:
+// Command maketable runs the conformance suite on the parsers and crawlers of
+// internal/interop/adapters and on our own, and writes the tables: RESULTS.md, and the summaries in
+// README.md. Run it in the folder conformance:
 //
-//	(cd adapters/npm && npm install --no-package-lock)
+//	(cd ../internal/interop/adapters/npm && npm install --no-package-lock)
 //	go generate
 //
 // A parser that this machine cannot run is left out, with a message. To include Google's program,
@@ -59,6 +59,9 @@ func run() error {
 	})
 }
 
+// adapters is the folder of the programs, relative to the folder conformance.
+const adapters = "../internal/interop/adapters/"
+
 // An adapter is a column of a table.
 type adapter struct {
 	name  string
@@ -73,9 +76,9 @@ func parsersIn(dir string) []adapter {
 		{name: "collyrobots"},
 		goAdapter(dir, "temoto"),
 		goAdapter(dir, "grobotstxt"),
-		pythonAdapter("adapters/python/adapter.py"),
-		{name: "robots-parser", args: []string{"node", "adapters/npm/adapter.js"}, needs: []string{"adapters/npm/node_modules/robots-parser"}},
-		{name: "Google's C++", args: []string{"python3", "adapters/google/adapter.py", google}, needs: []string{google}},
+		pythonAdapter(adapters + "python/adapter.py"),
+		{name: "robots-parser", args: []string{"node", adapters + "npm/adapter.js"}, needs: []string{adapters + "npm/node_modules/robots-parser"}},
+		{name: "Google's C++", args: []string{"python3", adapters + "google/adapter.py", google}, needs: []string{google}},
 	}
 }
 
@@ -85,7 +88,7 @@ func crawlersIn(dir string) []adapter {
 	return []adapter{
 		{name: "collyrobots"},
 		colly,
-		pythonAdapter("adapters/python/crawler.py"),
+		pythonAdapter(adapters + "python/crawler.py"),
 	}
 }
 
@@ -119,9 +122,9 @@ func goAdapter(dir, name string) adapter {
 type suite func(context.Context, *runner.Program, runner.Selection) (*runner.Report, error)
 
 // columns runs the cases on each adapter that this machine can run.
-func columns(adapters []adapter, run suite) ([]runner.Column, error) {
-	var list []runner.Column
-	for _, a := range adapters {
+func columns(list []adapter, run suite) ([]runner.Column, error) {
+	var columns []runner.Column
+	for _, a := range list {
 		if reason := a.missing(); reason != "" {
 			log.Printf("%s is left out: %s", a.name, reason)
 			continue
@@ -130,9 +133,9 @@ func columns(adapters []adapter, run suite) ([]runner.Column, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", a.name, err)
 		}
-		list = append(list, runner.NewColumn(a.name, report))
+		columns = append(columns, runner.NewColumn(a.name, report))
 	}
-	return list, nil
+	return columns, nil
 }
 
 // missing says what this machine lacks to run the adapter. It builds the adapter if that is
@@ -148,7 +151,7 @@ func (a *adapter) missing() string {
 	}
 	if a.build != nil {
 		build := exec.Command(a.build[0], a.build[1:]...)
-		build.Dir = "adapters"
+		build.Dir = adapters
 		if out, err := build.CombinedOutput(); err != nil {
 			return fmt.Sprintf("%v: %s", err, out)
 		}

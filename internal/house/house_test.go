@@ -152,9 +152,9 @@ const importRules = `
 	conformance/runner:  ./conformance ./dialect
 	conformance/runner/crawl: . ./report ./conformance ./dialect ./conformance/runner
 	conformance/maketable: ./conformance ./conformance/runner ./conformance/runner/crawl
-	conformance/adapters/colly: ./conformance github.com/gocolly/colly/v2
-	conformance/adapters/temoto: ./conformance github.com/temoto/robotstxt
-	conformance/adapters/grobotstxt: ./conformance github.com/jimsmart/grobotstxt
+	internal/interop/adapters/colly: ./conformance github.com/gocolly/colly/v2
+	internal/interop/adapters/temoto: ./conformance github.com/temoto/robotstxt
+	internal/interop/adapters/grobotstxt: ./conformance github.com/jimsmart/grobotstxt
 
 	# Decisions about many URLs in files.
 	cmd/collyrobots/internal/batch: . ./report ./dialect github.com/maypok86/otter/v2

@@ -511,7 +511,8 @@ func OnEvent(f func(Event)) Option {
 
 // OnEveryEvent is like OnEvent, but no event is dropped: while more than 4,096 events wait for f, or
 // more than 16 MiB of robots.txt files, the crawl waits for f. It is the option for an audit log. f
-// must not request pages through the plugin, or wait for something that does.
+// must not wait for a request of the plugin, because that may wait for f. Check and Acquire may request
+// robots.txt, so f must not call them.
 //
 // OnEveryEvent may be given several times. Each function has its own queue, gets all events, and gets
 // those of one host in chronological order. A slow function delays the crawl but not the other

@@ -171,7 +171,7 @@ const importRules = `
 	cmd/collyrobots/internal/plan:     . ./report ./dialect ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/robotsfile ./cmd/collyrobots/internal/term ./sitemap ./store github.com/gocolly/colly/v2
 
 	# The command that crawls.
-	cmd/collyrobots/internal/crawl:    . ./report ./store/urlstore ./audit ./audit/witness ./dialect ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/keyfile ./cmd/collyrobots/internal/term ./sitemap ./store ./usage ./webbotauth github.com/gocolly/colly/v2
+	cmd/collyrobots/internal/crawl:    . ./frontier ./report ./store/urlstore ./audit ./audit/witness ./dialect ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/keyfile ./cmd/collyrobots/internal/term ./sitemap ./store ./usage ./webbotauth github.com/gocolly/colly/v2
 	cmd/collyrobots/internal/crawl/page.go: ./view
 
 	# Spiders that are stopped and continued with a urlstore.Store, for tests.
@@ -289,6 +289,80 @@ func TestImportRulesCatch(t *testing.T) {
 	} {
 		if got := permits(rules.of(test.file, make(map[string]bool)), test.imported); got != test.want {
 			t.Errorf("%s imports %s: permitted = %v, want %v", test.file, test.imported, got, test.want)
+		}
+	}
+}
+
+// modulesOf returns the folders of all modules of this repository: "." for the main module.
+func modulesOf(t *testing.T) (folders []string) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "testdata"):
+			return fs.SkipDir
+		case entry.Name() == "go.mod":
+			folders = append(folders, filepath.ToSlash(filepath.Dir(name)))
+		}
+		return nil
+	})
+	if err != nil || len(folders) < 5 {
+		t.Fatal(folders, err)
+	}
+	return folders
+}
+
+// moduleOf returns the one of the folders that a file or a package is in: the longest one.
+func moduleOf(folders []string, name string) string {
+	module := "."
+	for _, folder := range folders {
+		if (name == folder || strings.HasPrefix(name, folder+"/")) && len(folder) > len(module) {
+			module = folder
+		}
+	}
+	return module
+}
+
+// unreleased are the modules that no user imports or installs; see RELEASING.md.
+var unreleased = []string{"benchmarks", "examples/more", "internal/interop", ".ci/tools",
+	"audit/fscktest", "audit/warctest", "conformance/adapters", "view/browsertest"}
+
+// imports that TestModulesShareNoInternals permits. Remove them as the modules change.
+var sharedInternals = map[string]string{
+	"frontier":  "./internal/redact ./internal/weburl",
+	"hostqueue": "./internal/redact ./internal/weburl",
+}
+
+// TestModulesShareNoInternals checks that no released module imports an internal package of another
+// one, because a user may upgrade the modules one at a time.
+func TestModulesShareNoInternals(t *testing.T) {
+	folders := modulesOf(t)
+	for file, imports := range importsBelow(t, ".") {
+		module := moduleOf(folders, file)
+		if slices.Contains(unreleased, module) {
+			continue
+		}
+		for _, imported := range imports {
+			folder, own := strings.CutPrefix(imported, "./")
+			isInternal := slices.Contains(strings.Split(folder, "/"), "internal")
+			if !own || !isInternal || moduleOf(folders, folder) == module || slices.Contains(strings.Fields(sharedInternals[module]), imported) {
+				continue
+			}
+			t.Errorf("%s, in the module %s, imports %s, which is internal to another module", file, module, imported)
+		}
+	}
+}
+
+// TestModuleOf checks that the file of a nested module is not taken for one of the main module.
+func TestModuleOf(t *testing.T) {
+	folders := []string{".", "frontier", "metrics/prom", "cmd/collyrobots"}
+	for name, want := range map[string]string{
+		"plugin.go": ".", "frontier/disk.go": "frontier", "frontiers/x.go": ".", "internal/redact": ".",
+		"cmd/collyrobots/internal/term": "cmd/collyrobots", "metrics/figures": ".", "metrics/prom": "metrics/prom",
+	} {
+		if got := moduleOf(folders, name); got != want {
+			t.Errorf("%s: module %s, want %s", name, got, want)
 		}
 	}
 }

@@ -5,9 +5,11 @@
 //	go run ./release              check, and print the version that the nested modules require
 //	go run ./release -set v0.2.0  set the version that they require
 //	go run ./release -tags        print the tags of a release, in the order to push them
+//	go run ./release -strip       remove the replace directives that go install does not accept
 //
-// A module is published if it has a package that other modules can import. The command writes only
-// to a temporary folder, except with -set, which changes the go.mod files.
+// A module is published if it has a package that other modules can import, or a program below the
+// folder cmd. The command writes only to a temporary folder, except with -set and -strip, which
+// change go.mod files.
 package main
 
 import (
@@ -24,20 +26,24 @@ func main() {
 	root := flag.String("root", "../..", "the `folder` of the main module")
 	set := flag.String("set", "", "set the `version` that the published modules require of each other")
 	tags := flag.Bool("tags", false, "print the tags of a release")
+	strip := flag.Bool("strip", false, "remove the replace directives of the modules with programs")
 	flag.Parse()
-	if err := run(*root, *set, *tags); err != nil {
+	if err := run(*root, *set, *tags, *strip); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
 }
 
-func run(root, set string, tags bool) error {
+func run(root, set string, tags, strip bool) error {
 	modules, err := published(root)
 	if err != nil {
 		return err
 	}
 	if set != "" {
 		return setVersion(modules, set)
+	}
+	if strip {
+		return stripAll(modules)
 	}
 	version, err := versionOf(modules)
 	if err != nil {
@@ -65,6 +71,20 @@ func setVersion(modules []*mod, version string) error {
 		}
 		m.file.Cleanup()
 		if err := os.WriteFile(m.goMod(), modfile.Format(m.file.Syntax), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stripAll removes the replace directives of the modules with programs.
+func stripAll(modules []*mod) error {
+	for _, m := range modules {
+		text, err := m.published()
+		if err == nil {
+			err = os.WriteFile(m.goMod(), text, 0o644)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -20,9 +20,30 @@ type mod struct {
 	folder   string // dir relative to the root of the repository; "" for the main module
 	file     *modfile.File
 	packages []string // the import paths of the packages that other modules can import
+	programs []string // the import paths of the programs below the folder cmd
 }
 
 func (m *mod) goMod() string { return filepath.Join(m.dir, "go.mod") }
+
+// published returns the go.mod that a release of m has. If m has programs, it has no replace
+// directives: go install package@version does not accept them.
+func (m *mod) published() ([]byte, error) {
+	text, err := os.ReadFile(m.goMod())
+	if err != nil || len(m.programs) == 0 {
+		return text, err
+	}
+	file, err := modfile.Parse(m.goMod(), text, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range slices.Clone(file.Replace) {
+		if err := file.DropReplace(r.Old.Path, r.Old.Version); err != nil {
+			return nil, err
+		}
+	}
+	file.Cleanup()
+	return modfile.Format(file.Syntax), nil
+}
 
 // tag returns the name of the tag that publishes a version of m.
 func (m *mod) tag(version string) string {
@@ -59,7 +80,7 @@ func published(root string) ([]*mod, error) {
 			return nil
 		}
 		m, err := read(root, filepath.Dir(name))
-		if err == nil && len(m.packages) > 0 {
+		if err == nil && len(m.packages)+len(m.programs) > 0 {
 			modules = append(modules, m)
 		}
 		return err
@@ -86,15 +107,21 @@ func read(root, dir string) (*mod, error) {
 		return nil, err
 	}
 	m.path = m.file.Module.Mod.Path
-	m.packages, err = importable(dir)
+	m.packages, err = packagesOf(dir, "ne")
+	if err != nil {
+		return nil, err
+	}
+	m.programs, err = packagesOf(dir, "eq")
+	m.programs = slices.DeleteFunc(m.programs, func(name string) bool { return !slices.Contains(strings.Split(name, "/"), "cmd") })
 	return m, err
 }
 
-// importable returns the import paths of the packages of the module in dir that other modules can
-// import.
-func importable(dir string) ([]string, error) {
-	list := exec.Command("go", "list", "-f", "{{if and .GoFiles (ne .Name `main`)}}{{.ImportPath}}{{end}}", "./...")
+// packagesOf returns the import paths of the packages of the module in dir that are not internal.
+// With "eq" they are its programs, and with "ne" the packages that other modules can import.
+func packagesOf(dir, comparison string) ([]string, error) {
+	list := exec.Command("go", "list", "-f", "{{if and .GoFiles ("+comparison+" .Name `main`)}}{{.ImportPath}}{{end}}", "./...")
 	list.Dir = dir
+	list.Env = append(os.Environ(), "GOWORK=off")
 	var stderr bytes.Buffer
 	list.Stderr = &stderr
 	out, err := list.Output()

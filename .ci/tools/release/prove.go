@@ -5,8 +5,10 @@ import (
 	_ "embed"
 	"fmt"
 	"go/version"
+	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,7 +23,7 @@ import (
 var use []byte
 
 // prove builds a program for each module that requires only this module. It also builds and runs a
-// program that requires all modules.
+// program that requires all modules, and installs and runs the programs of the modules.
 func prove(modules []*mod, v string) (err error) {
 	tmp, err := os.MkdirTemp("", "release")
 	if err != nil {
@@ -42,6 +44,9 @@ func prove(modules []*mod, v string) (err error) {
 		return err
 	}
 	for i, m := range modules {
+		if len(m.packages) == 0 {
+			continue
+		}
 		program := scratch{dir: filepath.Join(tmp, fmt.Sprint("alone", i)), requires: modules[i : i+1], version: v, env: env}
 		if err := program.build(modules); err != nil {
 			return fmt.Errorf("a program that requires only %s: %w", m.path, err)
@@ -56,6 +61,34 @@ func prove(modules []*mod, v string) (err error) {
 		return fmt.Errorf("a program that uses all modules: %w", err)
 	}
 	fmt.Println("ok: a program that requires all modules runs")
+	for _, m := range modules {
+		for _, name := range m.programs {
+			if err := install(filepath.Join(tmp, "bin"), name, v, env); err != nil {
+				return fmt.Errorf("go install %s: %w", name, err)
+			}
+			fmt.Printf("ok: go install %s@%s\n", name, v)
+		}
+	}
+	return nil
+}
+
+// install installs a program into a folder, as users do, and runs its command version. The modules
+// that it needs are in the module cache, or the go.sum files of this repository have their checksums,
+// so the checksum database is not asked.
+func install(bin, name, v string, env []string) error {
+	s := scratch{dir: filepath.Dir(bin), env: append(slices.Clip(env), "GOBIN="+bin, "GONOSUMDB=*")}
+	err := s.command("go", "install", "-modcacherw", "-trimpath", name+"@"+v)
+	if err != nil {
+		return err
+	}
+	files, err := filepath.Glob(filepath.Join(bin, path.Base(name)+"*")) // Windows adds .exe
+	if err != nil || len(files) != 1 {
+		return fmt.Errorf("%v was installed, want one program: %w", files, err)
+	}
+	out, err := exec.Command(files[0], "version").Output()
+	if want := path.Base(name) + " " + v + " "; err != nil || !strings.HasPrefix(string(out), want) {
+		return fmt.Errorf("%s version prints %q (%v), want %q at its beginning", path.Base(name), out, err, want)
+	}
 	return nil
 }
 
@@ -69,12 +102,12 @@ func serve(proxy string, m *mod, v string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	goMod, err := os.ReadFile(m.goMod())
+	goMod, err := m.published()
 	if err != nil {
 		return err
 	}
 	var archive bytes.Buffer
-	if err := zip.CreateFromDir(&archive, module.Version{Path: m.path, Version: v}, m.dir); err != nil {
+	if err := pack(&archive, m, v, goMod); err != nil {
 		return err
 	}
 	for name, data := range map[string][]byte{
@@ -86,6 +119,59 @@ func serve(proxy string, m *mod, v string) error {
 	}
 	return nil
 }
+
+// pack writes the zip file of version v of m with the given go.mod.
+func pack(w io.Writer, m *mod, v string, goMod []byte) error {
+	found, err := zip.CheckDir(m.dir)
+	if err != nil {
+		return err
+	}
+	var files []zip.File
+	for _, file := range found.Valid {
+		name, err := filepath.Rel(m.dir, file)
+		if err != nil {
+			return err
+		}
+		f := packed{name: filepath.ToSlash(name), file: file}
+		if name == "go.mod" {
+			f.text = goMod
+		}
+		files = append(files, f)
+	}
+	return zip.Create(w, module.Version{Path: m.path, Version: v}, files)
+}
+
+// packed is a zip.File.
+type packed struct {
+	name string // in the zip file
+	file string
+	text []byte // if set, the contents, instead of those of the file
+}
+
+func (p packed) Path() string { return p.name }
+
+func (p packed) Lstat() (os.FileInfo, error) {
+	info, err := os.Lstat(p.file)
+	if err == nil && p.text != nil {
+		info = sized{info, int64(len(p.text))}
+	}
+	return info, err
+}
+
+func (p packed) Open() (io.ReadCloser, error) {
+	if p.text != nil {
+		return io.NopCloser(bytes.NewReader(p.text)), nil
+	}
+	return os.Open(p.file)
+}
+
+// sized is the information about a file that has another size.
+type sized struct {
+	os.FileInfo
+	size int64
+}
+
+func (s sized) Size() int64 { return s.size }
 
 // environment returns the environment of the go command. It has a module cache of its own, which is
 // filled from the folder of the proxy, then from the module cache of this machine, and only then

@@ -325,8 +325,7 @@ func moduleOf(folders []string, name string) string {
 }
 
 // unreleased are the modules that no user imports or installs; see RELEASING.md.
-var unreleased = []string{"benchmarks", "examples/more", "internal/interop", ".ci/tools",
-	"audit/fscktest", "audit/warctest", "conformance/adapters", "view/browsertest"}
+var unreleased = []string{".ci/tools", "benchmarks", "examples/more", "internal/interop"}
 
 // imports that TestModulesShareNoInternals permits. Remove them as the modules change.
 var sharedInternals = map[string]string{

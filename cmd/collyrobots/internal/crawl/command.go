@@ -21,6 +21,7 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"log/slog"
 	"syscall"
 
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
@@ -42,8 +43,9 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if errors.Is(err, flag.ErrHelp) {
 		return statusOK
 	}
+	p := newProgress(stderr)
 	if err == nil {
-		err = j.open()
+		err = j.open(slog.New(&warnings{w: p}))
 	}
 	if err != nil {
 		return fail(stderr, "crawl", err)
@@ -51,7 +53,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if j.json {
 		j.lines = newLines(stdout)
 	}
-	r, err := crawl(ctx, j, newProgress(stderr))
+	r, err := crawl(ctx, j, p)
 	err = errors.Join(err, j.close())
 	if j.page != nil {
 		defer j.page.await(ctx, stderr)

@@ -17,6 +17,7 @@ import (
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/sitemap"
+	"github.com/collyrobots/collyrobots/store"
 )
 
 // crawl does the job. The report contains the failures of single pages. If crawl returns no report,
@@ -30,7 +31,15 @@ func crawl(ctx context.Context, j *job, p *progress) (*summary, error) {
 		progress: p,
 		lines:    j.lines,
 		sites:    make(map[string]bool),
+		store:    j.store,
 		budget:   newBudget(ctx, j.max, func() { end(nil) }),
+	}
+	if j.pages != nil && j.pages.left > 0 {
+		var err error
+		s.sites, err = readSites(j.store)
+		if err != nil {
+			return nil, fmt.Errorf("-cache: %w", err)
+		}
 	}
 	c, err := s.collector(ctx, j)
 	if err != nil {
@@ -87,9 +96,8 @@ func (s *spider) collector(ctx context.Context, j *job) (*collyrobots.Collector,
 
 // visit visits the start pages. If an earlier run was interrupted, its pages are also fetched.
 func (s *spider) visit(c *collyrobots.Collector, j *job) {
-	if j.links != nil && j.links.left() > 0 {
-		s.sites = j.links.hosts()
-		s.progress.display.Printf("Continuing with %s of the last run.", term.Number(j.links.left(), "page"))
+	if j.pages != nil && j.pages.left > 0 {
+		s.progress.display.Printf("Continuing with %s of the last run.", term.Number(j.pages.left, "page"))
 	}
 	for _, u := range j.urls {
 		s.addSite(u)
@@ -139,6 +147,7 @@ type spider struct {
 
 	mu    sync.Mutex
 	sites map[string]bool // the hosts on which links are followed
+	store store.Store     // keeps sites for the next run; nil without -cache
 }
 
 func (s *spider) options(j *job) []collyrobots.Option {
@@ -166,7 +175,7 @@ func (s *spider) options(j *job) []collyrobots.Option {
 		options = append(options, collyrobots.FollowSitemaps(collyrobots.Feed{Keep: s.keep, Resume: j.resume}))
 	}
 	if j.store != nil {
-		options = append(options, collyrobots.Store(j.store), collyrobots.Frontier(j.links))
+		options = append(options, collyrobots.Store(j.store), collyrobots.Frontier(j.pages))
 	}
 	return options
 }
@@ -264,10 +273,22 @@ func (s *spider) deny(d collyrobots.Decision) {
 
 // addSite makes the spider follow links on the host of a URL.
 func (s *spider) addSite(rawURL string) {
-	if u, err := url.Parse(rawURL); err == nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.sites[strings.ToLower(u.Host)] = true
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	host := strings.ToLower(u.Host)
+	if s.sites[host] {
+		return
+	}
+	s.sites[host] = true
+	if s.store == nil {
+		return
+	}
+	if err := writeSites(s.store, s.sites); err != nil {
+		s.progress.display.Printf("-cache: %s", err)
 	}
 }
 

@@ -5,10 +5,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"net"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -63,7 +63,7 @@ type job struct {
 
 	// These are opened by open. Each of them may be nil.
 	store     store.Store
-	links     *links
+	pages     *pages
 	log       *audit.Log
 	logFailed chan error // gets an error when the log cannot be written
 	unsigned  chan error // gets an error when the witness does not cosign the log
@@ -263,7 +263,7 @@ func (j *job) readURLs(args []string, from string, stdin io.Reader) error {
 }
 
 // open opens the key, the store, the audit log, and the listener of the page.
-func (j *job) open() (err error) {
+func (j *job) open(log *slog.Logger) (err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, j.close())
@@ -285,7 +285,7 @@ func (j *job) open() (err error) {
 		if err != nil {
 			return fmt.Errorf("-cache: %w", err)
 		}
-		j.links, err = openLinks(filepath.Join(j.cache, "links.jsonl"), j.resume)
+		j.pages, err = openPages(j.cache, j.resume, j.parallelism, log)
 		if err != nil {
 			return fmt.Errorf("-cache: %w", err)
 		}
@@ -331,8 +331,8 @@ func (j *job) failLog(err error) {
 
 // close closes what open has opened, except the listener.
 func (j *job) close() (err error) {
-	if j.links != nil {
-		err = j.links.close()
+	if j.pages != nil {
+		err = j.pages.Close()
 	}
 	if j.store != nil {
 		err = errors.Join(err, j.store.Close())

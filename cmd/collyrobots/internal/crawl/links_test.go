@@ -1,14 +1,16 @@
 package crawl
 
 import (
-	"context"
 	"fmt"
-	"io"
+	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/collyrobots/collyrobots/internal/tooltest"
 	"github.com/collyrobots/collyrobots/robotstest"
@@ -51,98 +53,108 @@ func TestResumeLinks(t *testing.T) {
 			t.Errorf("/%d was not requested", i)
 		}
 	}
-	if repeated > 8 { // the number of requests in flight
-		t.Errorf("%d pages were requested again, want at most 8: %v", repeated, seen)
+	if repeated > 64 { // the pages that the frontier hands out at once
+		t.Errorf("%d pages were requested again, want at most 64: %v", repeated, seen)
 	}
 }
 
-// TestJournal checks what the next run finds in the journal of a run that has ended at any moment.
-func TestJournal(t *testing.T) {
+// TestKilledAgainAndAgain kills a crawl at ten random moments and continues it each time. No page is
+// lost, and each kill repeats at most the pages that the frontier hands out at once.
+func TestKilledAgainAndAgain(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "links.jsonl")
-	first, err := openLinks(file, true)
-	if err != nil {
-		t.Fatal(err)
+	const pages, kills, window = 400, 10, 8 * 4
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 0))
+	site := robotstest.Site{"/robots.txt": 404}
+	for i := range pages {
+		site[fmt.Sprint("/", i)] = robotstest.Page(fmt.Sprint("/", 2*i+1), fmt.Sprint("/", 2*i+2))
 	}
-	var pages []*urlstore.Page
-	for _, path := range []string{"done", "denied", "failed", "out", "returned"} {
-		p := &urlstore.Page{URL: "http://a.test/" + path, Host: "a.test", Depth: 2, Request: []byte(path)}
-		if added, err := first.Add(p); !added || err != nil || !first.Take(p) {
-			t.Fatalf("%s: added %t, error %v", path, added, err)
-		}
-		pages = append(pages, p)
-	}
-	for i, result := range []urlstore.Result{urlstore.Done, urlstore.Denied, urlstore.Failed} {
-		if err := first.End(pages[i], result); err != nil {
+	web := tooltest.New(t, robotstest.Sites{"a.test": site})
+	args := []string{"-cache", t.TempDir(), "-resume", "-delay=5ms", "-depth=0", "-max=0", "-parallelism=4", "-sitemaps=false", "http://a.test/0"}
+	killed := 0
+	for killed < kills {
+		c := web.Command(t, args...)
+		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
-	}
-	first.End(pages[4], urlstore.Returned)
-	if added, _ := first.Add(&urlstore.Page{URL: "http://a.test/done"}); added {
-		t.Error("a page that is done was added again")
-	}
-	if s := first.Stats(); s.Out != 1 || s.Duplicates != 1 {
-		t.Errorf("stats %+v, want one page out and one duplicate", s)
-	}
-	first.close()
-	cut, err := os.OpenFile(file, os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cut.WriteString(`{"page":{"URL":"http://a.test/cut`) // a kill has cut this line
-	cut.Close()
-
-	second, err := openLinks(file, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"failed", "out", "returned"} {
-		p, err := second.Next(context.Background())
-		if err != nil || p.URL != "http://a.test/"+want || p.Depth != 2 || string(p.Request) != want {
-			t.Fatalf("Next: %+v, %v; want %s", p, err, want)
+		kill := time.AfterFunc(100*time.Millisecond+time.Duration(random.Int64N(int64(600*time.Millisecond))), func() { c.Process.Kill() })
+		c.Wait()
+		if kill.Stop() {
+			break // the crawl has ended
 		}
-		if err := second.End(p, urlstore.Done); err != nil {
-			t.Fatal(err)
+		killed++
+	}
+	if status, out, _ := web.Run(t, "", args...); killed == kills && status != 0 {
+		t.Errorf("seed %d: status %d\n%s", seed, status, out)
+	}
+	seen := pagesOf(web, "a.test")
+	repeated := 0
+	for i := range pages {
+		n := seen[fmt.Sprint("/", i)]
+		repeated += max(n-1, 0)
+		if n == 0 {
+			t.Errorf("seed %d: /%d was not requested", seed, i)
 		}
 	}
-	if p, err := second.Next(context.Background()); err != io.EOF {
-		t.Errorf("Next: %+v, %v; want io.EOF", p, err)
-	}
-	second.close()
-
-	third, err := openLinks(file, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer third.close()
-	if added, err := third.Add(&urlstore.Page{URL: "http://a.test/done"}); !added || err != nil {
-		t.Errorf("after a complete run: added %t, error %v; want a new journal", added, err)
+	t.Logf("seed %d: %d kills, %d pages, %d requests repeated", seed, killed, len(seen), repeated)
+	if repeated > killed*window {
+		t.Errorf("seed %d: %d requests repeated after %d kills, want at most %d", seed, repeated, killed, killed*window)
 	}
 }
 
-// TestFailedThrice checks that a page that fails in three runs has ended.
+// TestFailedThrice checks that a page that fails in three runs has failed for good.
 func TestFailedThrice(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "links.jsonl")
+	cache := t.TempDir()
 	for run := range 3 {
-		l, err := openLinks(file, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := openCache(t, cache, true)
 		if run == 0 {
-			l.Add(&urlstore.Page{URL: "http://a.test/"})
-		} else if l.left() != 1 {
-			t.Fatalf("run %d: %d pages are left, want 1", run, l.left())
+			p.Add(&urlstore.Page{URL: "http://a.test/"})
+		} else if p.left != 1 {
+			t.Fatalf("run %d: %d pages are left, want 1", run, p.left)
 		}
-		l.End(&urlstore.Page{URL: "http://a.test/", ID: 1}, urlstore.Failed)
-		l.close()
+		page, err := p.Next(t.Context())
+		if err != nil || page.Attempts != run {
+			t.Fatalf("run %d: %+v, %v", run, page, err)
+		}
+		p.End(page, urlstore.Failed)
+		p.Close()
 	}
-	l, err := openLinks(file, true)
+	p := openCache(t, cache, true)
+	defer p.Close()
+	if p.left != 0 {
+		t.Errorf("%d pages are left, want 0", p.left)
+	}
+	if added, err := p.Add(&urlstore.Page{URL: "http://a.test/"}); !added || err != nil {
+		t.Errorf("after a complete run: added %t, error %v; want a new frontier", added, err)
+	}
+}
+
+func openCache(t *testing.T, cache string, resume bool) *pages {
+	t.Helper()
+	p, err := openPages(cache, resume, 1, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.close()
-	if l.left() != 0 {
-		t.Errorf("%d pages are left, want 0", l.left())
+	return p
+}
+
+// TestOldCache checks that the cache of an earlier version is not continued, and that a crawl
+// without -resume begins anew in it.
+func TestOldCache(t *testing.T) {
+	t.Parallel()
+	cache := t.TempDir()
+	journal := filepath.Join(cache, oldJournal)
+	if err := os.WriteFile(journal, []byte("{}\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
+	_, err := openPages(cache, true, 1, slog.New(slog.DiscardHandler))
+	if err == nil || !strings.Contains(err.Error(), "links.jsonl is from an earlier version of this program") {
+		t.Error("error", err)
+	}
+	openCache(t, cache, false).Close()
+	if _, err := os.Stat(journal); !os.IsNotExist(err) {
+		t.Error("the old journal was kept:", err)
+	}
+	openCache(t, cache, true).Close()
 }

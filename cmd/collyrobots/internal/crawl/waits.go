@@ -16,12 +16,12 @@ import (
 func waits(s collyrobots.Stats, now time.Time, most int) (lines []string) {
 	var hosts []report.HostStats
 	for _, h := range s.Hosts {
-		if h.Waiting > 0 || h.NextStart.After(now) {
+		if waiting(h) > 0 || h.NextStart.After(now) {
 			hosts = append(hosts, h)
 		}
 	}
-	if s.Totals.Waiting > 0 {
-		hosts = slices.DeleteFunc(hosts, func(h report.HostStats) bool { return h.Waiting == 0 })
+	if waiting(s.Totals) > 0 {
+		hosts = slices.DeleteFunc(hosts, func(h report.HostStats) bool { return waiting(h) == 0 })
 	}
 	slices.SortStableFunc(hosts, func(a, b report.HostStats) int {
 		return cmp.Or(cmp.Compare(b.TimeLeft(now), a.TimeLeft(now)), b.NextStart.Compare(a.NextStart))
@@ -29,10 +29,10 @@ func waits(s collyrobots.Stats, now time.Time, most int) (lines []string) {
 	if len(hosts) == 0 {
 		return []string{"waiting for responses"}
 	}
-	rest := s.Totals.Waiting
+	rest := waiting(s.Totals)
 	for _, h := range hosts[:min(most, len(hosts))] {
 		lines = append(lines, wait(h, now))
-		rest -= h.Waiting
+		rest -= waiting(h)
 	}
 	if n := len(hosts) - most; n > 0 && rest > 0 {
 		lines = append(lines, fmt.Sprintf("%s waiting for %s", term.Number(rest, "more page"), term.Number(n, "other host")))
@@ -40,14 +40,17 @@ func waits(s collyrobots.Stats, now time.Time, most int) (lines []string) {
 	return lines
 }
 
+// waiting returns the number of pages of a host that wait, in the plugin and in the frontier.
+func waiting(h report.HostStats) int { return h.Waiting + h.OnDisk }
+
 // wait describes how long a crawl is waiting for a host, and why.
 func wait(h report.HostStats, now time.Time) string {
 	next := "after its response"
 	if until := h.NextStart.Sub(now); until > 0 {
 		next = "in " + seconds(until)
 	}
-	line := fmt.Sprintf("%s waiting for %s, next %s", term.Number(h.Waiting, "page"), h.Host, next)
-	switch h.Waiting {
+	line := fmt.Sprintf("%s waiting for %s, next %s", term.Number(waiting(h), "page"), h.Host, next)
+	switch waiting(h) {
 	case 0: // its pages are not known yet, or its sitemaps are read
 		line = fmt.Sprintf("waiting for %s, next request %s", h.Host, next)
 	case 1:

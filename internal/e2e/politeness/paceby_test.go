@@ -94,6 +94,7 @@ func TestFrontierOfShops(t *testing.T) {
 			for i := range n {
 				c.Visit(fmt.Sprintf("http://%s/%d", shopName(i), page+1))
 			}
+			synctest.Wait() // until the addresses are known, and all pages are recorded
 		}
 		for i := range 500 {
 			c.Visit(fmt.Sprintf("http://fast.test/%d", i+1))

@@ -242,41 +242,6 @@ func TestBrokenTransportOfClient(t *testing.T) {
 	}
 }
 
-// TestThrottledByManyGoroutines checks that a host that answers with 429 or 503 gets no request
-// before its Retry-After is over, although many goroutines use it.
-func TestThrottledByManyGoroutines(t *testing.T) {
-	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
-		var busy atomic.Bool
-		busy.Store(true)
-		answer := func(w http.ResponseWriter, _ *http.Request) {
-			if busy.Load() {
-				w.Header().Set("Retry-After", "60")
-				w.WriteHeader(status)
-			}
-		}
-		kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": 404, "*": answer}}, func(t *testing.T, web *robotstest.Web) {
-			_, client := kit.NewRobots(t, web)
-			_, err := kit.Get(client, "http://a.test/first")
-			kit.Must(t, err)
-			time.AfterFunc(25*time.Second, func() { busy.Store(false) })
-			var group sync.WaitGroup
-			for i := range 200 {
-				group.Go(func() {
-					_, err := kit.Get(client, fmt.Sprint("http://a.test/", i))
-					if err != nil {
-						t.Error(err)
-					}
-				})
-			}
-			group.Wait()
-			log := web.Log("a.test")
-			if len(log) != 202 || log[2].Elapsed < time.Minute {
-				t.Errorf("got %d requests, the second page after %v", len(log), log[2].Elapsed)
-			}
-		})
-	}
-}
-
 // TestOptionsOfClients checks DryRun, IgnoreRobotsWithPermission and ShardByHost for the requests
 // of a client.
 func TestOptionsOfClients(t *testing.T) {

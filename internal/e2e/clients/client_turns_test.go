@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots"
-	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
@@ -111,19 +110,6 @@ func TestLongWaitOfClientIsReported(t *testing.T) {
 		}
 		if !strings.Contains(log.String(), "pages wait long for their host") {
 			t.Errorf("got log %s", log.String())
-		}
-	})
-}
-
-// TestShadowsOfClients checks that Shadow compares the decisions about the requests of clients.
-func TestShadowsOfClients(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nDisallow: /*3\n")}, func(t *testing.T, web *robotstest.Web) {
-		p, client := kit.NewRobots(t, web, collyrobots.Shadow(dialect.Original1994()))
-		for i := range 5 {
-			kit.Get(client, fmt.Sprint("http://a.test/", i))
-		}
-		if s := p.Stats().Shadows[0]; s.Compared != 5 || len(s.Differences) != 1 {
-			t.Errorf("got %+v, want 5 comparisons and one difference", s)
 		}
 	})
 }

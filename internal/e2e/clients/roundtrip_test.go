@@ -25,24 +25,6 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// An http.Client waits for its turn, and gets an error for a page that robots.txt denies.
-func TestAClientIsPolite(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: ExampleBot\nDisallow: /3\nCrawl-delay: 2\n")}, func(t *testing.T, web *robotstest.Web) {
-		p, client := kit.NewRobots(t, web)
-		for _, path := range []string{"/1", "/2", "/3", "/4"} {
-			_, err := kit.Get(client, "http://a.test"+path)
-			if denied := errors.Is(err, colly.ErrRobotsTxtBlocked); denied != (path == "/3") {
-				t.Errorf("%s: got error %v", path, err)
-			}
-		}
-		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 2s /1, 4s /2, 6s /4")
-		robotstest.Verify(t, web, dialect.RFC9309())
-		if s := p.Stats().Totals; s.Requests != 4 || s.Pages != 3 || s.Denied != 1 {
-			t.Errorf("Stats has %d requests, %d pages, %d denied; want 4, 3, 1", s.Requests, s.Pages, s.Denied)
-		}
-	})
-}
-
 // The error of a request that is not sent has its type, inside the *url.Error of http.Client.
 func TestTheErrorsOfAClient(t *testing.T) {
 	private := robotstest.Redirect("http://10.0.0.1/")

@@ -13,13 +13,15 @@ import (
 
 // TestShadowDifferences checks the pages that Stats lists for each shadow dialect, and that a
 // shadow neither denies pages nor fetches robots.txt again.
-func TestShadowDifferences(t *testing.T) {
+func TestShadowDifferences(t *testing.T) { kit.ForEachClient(t, testShadowDifferences) }
+
+func testShadowDifferences(t *testing.T, start kit.Starter) {
 	web := robotstest.New(t, robotstest.Sites{
 		"a.test": robotstest.Pages(3, "User-agent: *\nDisallow: /*1$\nAllow: /2\nDisallow: /2\n"),
 		"b.test": {"/robots.txt": "Disallow: /\nUser-agent: *\nDisallow: /x", "/": robotstest.Page()}, // temoto rejects this file
 		"c.test": {"/robots.txt": 503, "/": robotstest.Page()},
 	})
-	c := kit.Start(t, web, nil, collyrobots.Shadow(dialect.Original1994(), dialect.Temoto(), dialect.RFC9309())).Follow()
+	c := start(t, web, nil, collyrobots.Shadow(dialect.Original1994(), dialect.Temoto(), dialect.RFC9309())).Follow()
 	for _, host := range []string{"a", "b", "c"} {
 		c.Visit("http://" + host + ".test/")
 	}

@@ -153,58 +153,6 @@ func TestRandomBudgets(t *testing.T) {
 	}
 }
 
-// TestRandomRefusals visits pages with random results one after the other, and compares the
-// requests with a simple model of StopRefused.
-func TestRandomRefusals(t *testing.T) {
-	for seed := range uint64(50) {
-		random := rand.New(rand.NewPCG(seed, 1))
-		limit := 1 + random.IntN(4)
-		results := []int{200, 204, 404, 401, 403, 403, 451, 500, 400}
-		status := 0
-		kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })}}, func(t *testing.T, web *robotstest.Web) {
-			c := kit.Start(t, web, []colly.CollectorOption{colly.AllowURLRevisit()}, collyrobots.StopRefused(limit))
-			inRow := 0
-			until := time.Time{} // the next try; zero if the host is not stopped
-			pause := time.Duration(0)
-			want := 0
-			for range 200 {
-				time.Sleep(time.Duration(random.Int64N(int64(time.Hour))))
-				status = results[random.IntN(len(results))]
-				if random.IntN(3) > 0 {
-					status = 403
-				}
-				c.Visit("http://a.test/")
-				stopped := !until.IsZero()
-				if stopped && time.Now().Before(until) {
-					continue
-				}
-				want++
-				if stopped {
-					until = time.Now().Add(pause)
-				}
-				switch status {
-				case 200, 204, 404:
-					inRow = 0
-					until = time.Time{}
-				case 401, 403, 451:
-					inRow++
-					switch {
-					case stopped:
-						pause = min(2*pause, 24*time.Hour)
-						until = time.Now().Add(pause)
-					case inRow == limit:
-						pause = time.Hour
-						until = time.Now().Add(pause)
-					}
-				}
-			}
-			if n := countPages(web.Log("a.test")); n != want {
-				t.Errorf("seed %d: %d requests, want %d", seed, n, want)
-			}
-		})
-	}
-}
-
 // TestWaitsUnderLimitsEnd checks that the wait of a page under a limit still ends with its context
 // and with Close.
 func TestWaitsUnderLimitsEnd(t *testing.T) {

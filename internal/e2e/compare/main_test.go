@@ -1,4 +1,3 @@
-// Package denial tests what happens to pages that robots.txt does not allow.
 package compare
 
 import (

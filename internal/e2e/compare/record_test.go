@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -114,9 +115,19 @@ func (r *record) event(source string, e collyrobots.Event) {
 // come late, because the transport did not report the start.
 const mostDelivery = 100 * time.Millisecond
 
-// encoded returns v in JSON.
+// encoded returns v in JSON with sorted keys, because their order is not specified.
 func encoded(v any) string {
 	b, err := json.Marshal(v)
+	if err != nil {
+		return "no JSON: " + err.Error()
+	}
+	decoder := json.NewDecoder(bytes.NewReader(b))
+	decoder.UseNumber()
+	var sorted any
+	if err := decoder.Decode(&sorted); err != nil {
+		return "bad JSON: " + err.Error()
+	}
+	b, err = json.Marshal(sorted)
 	if err != nil {
 		return "no JSON: " + err.Error()
 	}

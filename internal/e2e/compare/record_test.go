@@ -39,13 +39,15 @@ func newRecord() *record {
 	return &record{began: time.Now(), collectors: make(map[uint32]uint32)}
 }
 
-// unambiguous replaces the texts of an error that http.Client returns at the end of its Timeout. A
-// timer and a context end at the same instant, and either may be the first.
+// unambiguous replaces the texts of an error that http.Client returns at the end of its Timeout,
+// because a timer and a context end at the same instant, and either may be the first. It also
+// replaces names of types that have moved.
 var unambiguous = strings.NewReplacer(
 	"\n", `\n`,
 	"net/http: request canceled", "context deadline exceeded",
 	" (Client.Timeout exceeded while awaiting headers)", "",
 	" (Client.Timeout or context cancellation while reading body)", "",
+	"urlstore.Store", "URLStore", // the name of the type in versions before
 )
 
 // add adds a line with the current instant.

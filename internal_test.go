@@ -7,18 +7,29 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/gocolly/colly/v2"
 	"github.com/temoto/robotstxt"
+	"go.uber.org/goleak"
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/usage"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// underRace reports whether the race detector is enabled.
+func underRace() bool {
+	info, _ := debug.ReadBuildInfo()
+	return info != nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+}
 
 // The tests of this file need unexported names: bounds of memory, and allocations.
 

@@ -76,7 +76,7 @@ func document(b *testing.B, head string, entry func(io.Writer, int), tail string
 	return doc
 }
 
-// BenchmarkRead reads sitemaps of 50 MB. The module benchmarks compares the results with XML
+// BenchmarkRead reads sitemaps of 50 MB. The module internal/benchmarks compares the results with XML
 // libraries.
 func BenchmarkRead(b *testing.B) {
 	const size = 50_000_000

@@ -145,7 +145,7 @@ const importRules = `
 	robotstest/web.go: golang.org/x/net/http2
 
 	# A simulation of many processes that uses the real pace.
-	benchmarks/internal/scale: . ./internal/pace
+	internal/benchmarks/internal/scale: . ./internal/pace
 
 	# The conformance suite as data, for every parser, and the runner of the suite.
 	conformance:       !os !net/http !log

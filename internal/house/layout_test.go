@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// maxEntries is the number of files and folders that the root folder may have. Lower it if the
-// folder has fewer, and do not raise it.
-const maxEntries = 58
+// maxEntries is the number of files and folders that the root folder may have. Files and folders
+// whose names begin with a dot do not count. Lower it if the folder has fewer, and do not raise it.
+const maxEntries = 50
 
 // rootTests are the files with tests in the root folder: the introduction to the package, its
 // examples, and what needs unexported names. All other tests of the plugin are in internal/e2e.
 var rootTests = []string{
-	"example_identity_test.go", "example_test.go", "internal_test.go", "main_test.go", "plugin_test.go",
+	"example_test.go", "internal_test.go", "plugin_test.go",
 }
 
 // TestRootFolder checks that the root folder stays small.
@@ -23,7 +23,7 @@ func TestRootFolder(t *testing.T) {
 	must(t, err)
 	var names []string
 	for _, entry := range entries {
-		if entry.Name() == ".git" {
+		if strings.HasPrefix(entry.Name(), ".") {
 			continue
 		}
 		names = append(names, entry.Name())

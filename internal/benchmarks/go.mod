@@ -1,12 +1,12 @@
 // Comparisons with other libraries, and the cost of whole crawls. They are a module of their own, so that programs that import
 // collyrobots do not depend on the other libraries.
-module github.com/collyrobots/collyrobots/benchmarks
+module github.com/collyrobots/collyrobots/internal/benchmarks
 
 go 1.25.0
 
-replace github.com/collyrobots/collyrobots => ..
+replace github.com/collyrobots/collyrobots => ../..
 
-replace github.com/collyrobots/collyrobots/audit => ../audit
+replace github.com/collyrobots/collyrobots/audit => ../../audit
 
 require (
 	github.com/antchfx/xmlquery v1.5.0

@@ -13,7 +13,7 @@ import (
 
 // corpusDir contains real robots.txt files. Their authors are other people, so the files are not in
 // the repository.
-const corpusDir = "../../../../shared/corpus"
+const corpusDir = "../../../../../shared/corpus"
 
 // TestCrawlDelaysOfTheCorpus checks the numbers in crawlDelays.
 func TestCrawlDelaysOfTheCorpus(t *testing.T) {

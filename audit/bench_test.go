@@ -33,3 +33,16 @@ func BenchmarkPage(b *testing.B) {
 		b.Fatal(err)
 	}
 }
+
+// BenchmarkVerify measures the verification of a log of 4 MB.
+func BenchmarkVerify(b *testing.B) {
+	dir := b.TempDir()
+	writeLarge(b, dir, 4<<20, 100)
+	b.ReportAllocs()
+	for b.Loop() {
+		r, err := audit.Verify(dir)
+		if err != nil || !r.OK() {
+			b.Fatal(err, r)
+		}
+	}
+}

@@ -103,24 +103,91 @@ func (n *Notice) appendTo(b []byte) ([]byte, error) {
 // decodeEntry returns the entry with these bytes. It returns an error if they are not in the form
 // that encode writes, or have another version.
 func decodeEntry(text []byte) (Entry, error) {
-	var e Entry
-	err := json.Unmarshal(text, &e)
-	switch {
-	case err != nil:
-		return Entry{}, err
-	case e.V != format:
-		return Entry{}, fmt.Errorf("version %d of the format is not known", e.V)
-	case (e.Event == nil) == (e.Log == nil):
-		return Entry{}, fmt.Errorf("not exactly one of event and log")
-	}
-	again, err := e.appendTo(make([]byte, 0, len(text)))
+	e, err := unmarshalEntry(text)
 	if err != nil {
 		return Entry{}, err
 	}
-	if !bytes.Equal(again, text) {
-		return Entry{}, fmt.Errorf("not in the form that this package writes")
+	if err := e.check(text); err != nil {
+		return Entry{}, err
 	}
 	return e, nil
+}
+
+// check returns an error if e, which was read from text, has another version or another form than
+// encode writes.
+func (e *Entry) check(text []byte) error {
+	switch {
+	case e.V != format:
+		return fmt.Errorf("version %d of the format is not known", e.V)
+	case (e.Event == nil) == (e.Log == nil):
+		return fmt.Errorf("not exactly one of event and log")
+	}
+	again, err := e.appendTo(make([]byte, 0, len(text)))
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(again, text) {
+		return fmt.Errorf("not in the form that this package writes")
+	}
+	return nil
+}
+
+// unmarshalEntry returns what package json reads from text.
+func unmarshalEntry(text []byte) (Entry, error) {
+	if e, ok := cutEntry(text); ok {
+		return e, nil
+	}
+	var e Entry
+	err := json.Unmarshal(text, &e)
+	return e, err
+}
+
+// cutEntry returns the entry of an event in the form that appendTo writes, and false if text has
+// another form. Package json would read the event three times, because Event has a method
+// UnmarshalJSON: to check the entry, to find the end of the event, and in that method.
+func cutEntry(text []byte) (e Entry, ok bool) {
+	rest, ok := bytes.CutPrefix(text, []byte(`{`))
+	if !ok {
+		return Entry{}, false
+	}
+	if body, found := bytes.CutPrefix(rest, []byte(`"body":"`)); found {
+		e.Body, rest, ok = cutDigits(body, `",`)
+		if !ok {
+			return Entry{}, false
+		}
+	}
+	rest, ok = bytes.CutPrefix(rest, []byte(`"event":`))
+	end := bytes.LastIndex(rest, []byte(saltMember))
+	if !ok || end <= 0 || rest[0] != '{' {
+		return Entry{}, false
+	}
+	var version []byte
+	e.Salt, version, ok = cutDigits(rest[end+len(saltMember):], `"`)
+	if !ok || string(version) != lastMember {
+		return Entry{}, false
+	}
+	e.V = format
+	e.Event = new(report.Event)
+	err := e.Event.UnmarshalJSON(rest[:end])
+	return e, err == nil
+}
+
+// saltMember is between the event and the salt of an entry, and lastMember is after the salt.
+const (
+	saltMember = `,"salt":"`
+	lastMember = `,"v":1}`
+)
+
+// cutDigits returns the digits before end, as appendDigits writes them, and the text after end.
+func cutDigits(text []byte, end string) (digits string, rest []byte, ok bool) {
+	before, rest, ok := bytes.Cut(text, []byte(end))
+	for _, b := range before {
+		letter := 'a' <= b|0x20 && b|0x20 <= 'z'
+		if !letter && (b < '0' || b > '9') && b != '-' && b != '_' {
+			return "", nil, false
+		}
+	}
+	return string(before), rest, ok
 }
 
 // maxText is the largest number of bytes of a URL or an error in an entry that is too long. JSON may

@@ -1,5 +1,7 @@
 package audit
 
+import "encoding/json"
+
 // EncodeFixed returns the bytes of an entry with a fixed salt.
 func EncodeFixed(e Entry) ([]byte, error) {
 	e.V = format
@@ -22,4 +24,14 @@ func VerifyEach(dir string, f func()) (*Report, error) {
 	}
 	newReplay(r).run([]*stream{s})
 	return r, nil
+}
+
+// DecodeEntry decodes an entry twice: as the package does, and with package json alone.
+func DecodeEntry(text []byte) (got, want Entry, gotErr, wantErr error) {
+	got, gotErr = decodeEntry(text)
+	wantErr = json.Unmarshal(text, &want)
+	if wantErr == nil {
+		wantErr = want.check(text)
+	}
+	return got, want, gotErr, wantErr
 }

@@ -26,7 +26,7 @@ var (
 )
 
 // writeLarge writes a log of polite requests to many hosts. It returns the number of requests.
-func writeLarge(t *testing.T, dir string, size, hosts int) (requests int) {
+func writeLarge(t testing.TB, dir string, size, hosts int) (requests int) {
 	t.Helper()
 	l := mustOpen(t, dir)
 	body := []byte("User-agent: *\nDisallow: /private\nCrawl-delay: 1\n")

@@ -24,7 +24,7 @@ import (
 )
 
 // mustOpen opens a log, which the test closes.
-func mustOpen(t *testing.T, dir string, opts ...audit.Option) *audit.Log {
+func mustOpen(t testing.TB, dir string, opts ...audit.Option) *audit.Log {
 	t.Helper()
 	l, err := audit.Open(dir, opts...)
 	if err != nil {

@@ -1,7 +1,9 @@
 package audit_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"reflect"
 	"testing"
 
 	"github.com/collyrobots/collyrobots/audit"
@@ -35,4 +37,42 @@ func TestEntriesAreEvents(t *testing.T) {
 			t.Errorf("event %d is\n%s\nwant\n%s", i, got[i], want)
 		}
 	}
+}
+
+// TestDecodeAsJSON checks that a changed entry is accepted exactly if package json reads the same
+// entry from it, and the form is right.
+func TestDecodeAsJSON(t *testing.T) {
+	accepted := 0
+	for i := range events(t) {
+		e := events(t)[i]
+		text, err := audit.EncodeFixed(audit.Entry{Event: &e, Body: "0123abcd"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts := [][]byte{text, bytes.Replace(text, []byte(`"0123`), []byte(`"\u0030123`), 1)}
+		for at := range text {
+			for _, b := range []byte(`"\{},:x0 `) {
+				changed := bytes.Clone(text)
+				changed[at] = b
+				texts = append(texts, changed)
+			}
+			texts = append(texts, text[:at])
+		}
+		for _, text := range texts {
+			got, want, gotErr, wantErr := audit.DecodeEntry(text)
+			switch {
+			case (gotErr == nil) != (wantErr == nil):
+				t.Fatalf("%s: error %v, want %v", text, gotErr, wantErr)
+			case gotErr != nil:
+			case !reflect.DeepEqual(got, want):
+				t.Fatalf("%s:\n%+v, want\n%+v", text, got, want)
+			default:
+				accepted++
+			}
+		}
+	}
+	if accepted == 0 {
+		t.Error("no entry was accepted")
+	}
+	t.Logf("%d texts accepted", accepted)
 }

@@ -16,7 +16,7 @@ import (
 
 // corpusDir contains real robots.txt files and the decisions of Google's own matcher about them.
 // The files belong to others, so the directory is outside of the repository.
-const corpusDir = "../../../shared/corpus"
+const corpusDir = "../../../../../shared/corpus"
 
 // A corpusCase is a file, a crawler, and the targets that it may fetch ('0' or '1' for each
 // target).

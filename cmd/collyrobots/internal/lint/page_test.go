@@ -23,7 +23,7 @@ type row struct {
 // rowsOfPage returns the rows of the table.
 func rowsOfPage(t *testing.T) (rows []row) {
 	t.Helper()
-	page, err := os.ReadFile("../../docs/lint.md")
+	page, err := os.ReadFile("../../../../docs/lint.md")
 	if err != nil {
 		t.Fatal(err)
 	}

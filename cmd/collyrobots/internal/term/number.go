@@ -23,6 +23,13 @@ func (s Seconds) MarshalJSON() ([]byte, error) {
 	return []byte(strings.TrimSuffix(strings.TrimRight(text, "0"), ".")), nil
 }
 
+// UnmarshalJSON implements json.Unmarshaler, for numbers without an exponent.
+func (s *Seconds) UnmarshalJSON(b []byte) error {
+	d, err := time.ParseDuration(string(b) + "s")
+	*s = Seconds(d)
+	return err
+}
+
 // Duration returns d in its two largest units: "250ms", "1.5s", "1m40s", "39h54m", "12d6h",
 // "1y35d". A year has 365 days.
 func Duration(d time.Duration) string {

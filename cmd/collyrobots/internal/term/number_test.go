@@ -23,5 +23,9 @@ func TestSeconds(t *testing.T) {
 		if err != nil || string(text) != want {
 			t.Errorf("%v: got %s (%v), want %s", d, text, err, want)
 		}
+		var back Seconds
+		if err := json.Unmarshal(text, &back); err != nil || time.Duration(back) != d {
+			t.Errorf("%s: got %v (%v), want %v", text, time.Duration(back), err, d)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,18 +18,23 @@ import (
 
 // redisOptions returns the options for an address, which is host:port or a redis:// URL.
 func redisOptions(address string) (*redis.Options, error) {
-	if strings.Contains(address, "://") {
-		return redis.ParseURL(address)
+	if !strings.Contains(address, "://") {
+		return &redis.Options{Addr: address}, nil
 	}
-	return &redis.Options{Addr: address}, nil
+	options, err := redis.ParseURL(address)
+	var invalid *url.Error
+	if errors.As(err, &invalid) {
+		err = invalid.Err // without the URL, which may contain a password
+	}
+	return options, err
 }
 
-// redisName returns an address without its password.
+// redisName returns an address without its password. An invalid address may be a password.
 func redisName(address string) string {
 	if o, err := redisOptions(address); err == nil {
 		return o.Addr
 	}
-	return address
+	return "the address of -redis"
 }
 
 // ping returns nil if a Redis answers at an address.

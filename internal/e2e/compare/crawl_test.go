@@ -98,7 +98,7 @@ func (c *crawling) run() {
 			s := &spider{crawling: c, rec: c.world.rec, name: fmt.Sprintf("%d.%d", generation, i), times: make(map[string]int)}
 			mine := opts[:len(opts):len(opts)]
 			if shared {
-				mine = append(mine, collyrobots.SharedPace(&remotePacer{pacer: c.pacer, name: s.name}))
+				mine = append(mine, collyrobots.SharedPace(remotePacer{pacer: c.pacer, name: s.name}))
 			}
 			if sharded {
 				mine = append(mine, collyrobots.ShardByHost(2, i))
@@ -543,7 +543,7 @@ func (s *spider) watch(samples int) {
 
 // look records Stats and some decisions.
 func (s *spider) look() {
-	s.rec.add(s.name+" stats", "%s", encoded(s.robots.Stats()))
+	s.rec.stats(s.name, s.robots.Stats())
 	for i, h := range s.world.hosts {
 		u := "http://" + h.name + paths[(i*7)%len(paths)]
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
@@ -595,7 +595,7 @@ func (s *spider) finish(after time.Duration) {
 	time.Sleep(2 * time.Hour) // the turns of pages that a callback has aborted expire
 	s.look()
 	s.rec.add(s.name, "Close: %s", faultOf(s.robots.Close()))
-	s.rec.add(s.name+" stats", "%s", encoded(s.robots.Stats()))
+	s.rec.stats(s.name, s.robots.Stats())
 	if s.pages != nil {
 		s.pages.list()
 	}

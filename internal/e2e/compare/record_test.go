@@ -119,21 +119,39 @@ const mostDelivery = 100 * time.Millisecond
 
 // encoded returns v in JSON with sorted keys, because their order is not specified.
 func encoded(v any) string {
+	b, err := json.Marshal(decoded(v))
+	if err != nil {
+		return "no JSON: " + err.Error()
+	}
+	return string(b)
+}
+
+// decoded returns what v is in JSON.
+func decoded(v any) (value any) {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return "no JSON: " + err.Error()
 	}
 	decoder := json.NewDecoder(bytes.NewReader(b))
 	decoder.UseNumber()
-	var sorted any
-	if err := decoder.Decode(&sorted); err != nil {
+	if err := decoder.Decode(&value); err != nil {
 		return "bad JSON: " + err.Error()
 	}
-	b, err = json.Marshal(sorted)
-	if err != nil {
-		return "no JSON: " + err.Error()
+	return value
+}
+
+// stats records Stats. A request counts again in Decisions if its robots.txt changes while it waits.
+// Which requests find the new file is not specified if several wait. So of the reasons that allow
+// pages only the presence is recorded. The pages that are denied also have events.
+func (r *record) stats(source string, s collyrobots.Stats) {
+	value, _ := decoded(s).(map[string]any)
+	decisions, _ := value["decisions"].(map[string]any)
+	for _, reason := range []string{"no_rule", "no_robots", "rule", "ignored"} {
+		if decisions[reason] != nil {
+			decisions[reason] = "some"
+		}
 	}
-	return string(b)
+	r.add(source+" stats", "%s", encoded(value))
 }
 
 // faultOf describes an error by its text and by the errors that it wraps.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -318,8 +317,10 @@ func (s *pageStore) close() {
 	s.change(func() error { s.closed = true; return nil })
 }
 
-// A sharedPacer is a Pacer for the plugins of one crawl that records the calls. Requests for a host
-// get their leases in the order of the calls of Acquire.
+// A sharedPacer is a Pacer for the plugins of one crawl that records the leases under which a request
+// was sent. It does not record the other ones: a program that has two requests for a host at the same
+// instant may get a lease that it does not need. Requests for a host get their leases in the order of
+// the calls of Acquire.
 type sharedPacer struct {
 	rec    *record
 	ttl    time.Duration           // of a lease
@@ -354,18 +355,16 @@ type pacedLease struct {
 type remotePacer struct {
 	pacer *sharedPacer
 	name  string
-	calls atomic.Int64
 }
 
-func (p *remotePacer) Acquire(ctx context.Context, name string, delay time.Duration) (lease, error) {
-	time.Sleep(fine(p.name, name, p.calls.Add(1)))
+func (p remotePacer) Acquire(ctx context.Context, name string, delay time.Duration) (lease, error) {
+	time.Sleep(fine(p.name, name, time.Since(p.pacer.rec.began)))
 	return p.pacer.Acquire(ctx, name, delay)
 }
 
 var errPacer = errors.New("sharedPacer: the server is down")
 
 func (p *sharedPacer) Acquire(ctx context.Context, name string, delay time.Duration) (lease, error) {
-	p.rec.add("pacer", "Acquire %s %v", name, delay)
 	if p.failed(time.Now()) {
 		return nil, errPacer
 	}
@@ -382,7 +381,6 @@ func (p *sharedPacer) Acquire(ctx context.Context, name string, delay time.Durat
 	for {
 		l, wait, changed := p.try(h, name, call, delay)
 		if l != nil {
-			p.rec.add("pacer", "lease of %s", name)
 			return l, nil
 		}
 		var elapsed <-chan time.Time
@@ -475,16 +473,16 @@ func (l *pacedLease) Release(sent bool, delay time.Duration, notBefore time.Time
 		return
 	}
 	l.released = true
-	until := "-"
-	if !notBefore.IsZero() {
-		until = notBefore.Sub(l.pacer.rec.began).String()
-	}
-	l.pacer.rec.add("pacer", "Release %s %v %v %s", l.name, sent, delay, until)
 	if h.holder != nil && h.holder != l {
 		return // the lease had expired
 	}
 	h.holder = nil
 	if sent {
+		until := "-"
+		if !notBefore.IsZero() {
+			until = notBefore.Sub(l.pacer.rec.began).String()
+		}
+		l.pacer.rec.add("pacer", "%s was requested under a lease: %v %s", l.name, delay, until)
 		now := time.Now()
 		h.end = now
 		if delay >= h.delay || now.After(h.until) {

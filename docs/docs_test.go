@@ -53,7 +53,7 @@ func TestPieces(t *testing.T) {
 	pieces = slices.DeleteFunc(pieces, func(p *piece) bool { return strings.Contains(nested, p.text) })
 	w := newWorkshop(t, pieces)
 	web := newWeb(t)
-	running := make(chan bool, 6)
+	running := make(chan bool, 16) // most pieces wait for a site
 	counts := make(map[kind]int)
 	for _, p := range pieces {
 		counts[p.kind]++

@@ -216,8 +216,8 @@ func (s *sharedPace) Acquire(ctx context.Context, host string, delay time.Durati
 }
 
 var (
-	errNoLease      = errors.New("Pacer returned neither a lease nor an error")
-	errExpiredLease = errors.New("Pacer returned an expired lease")
+	errNoLease      = errors.New("the Pacer returned neither a lease nor an error")
+	errExpiredLease = errors.New("the Pacer returned an expired lease")
 )
 
 // acquire calls the Pacer. If the lease that it returns has expired, acquire tries twice more.

@@ -173,7 +173,7 @@ func (s *spider) newTransport(d draw) http.RoundTripper {
 		t.DisableKeepAlives = true
 	}
 	if d.in(8) {
-		t.ResponseHeaderTimeout = 15 * time.Second
+		t.ResponseHeaderTimeout = 14_321 * time.Millisecond // no part of another time limit
 	}
 	if d.in(10) {
 		t.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: pick(d, s.world.proxies...)})

@@ -76,7 +76,7 @@ func codeWords(text string) []string {
 // imports, also indirectly.
 func packagesOfPlugin(t *testing.T) []string {
 	t.Helper()
-	files := importsBelow(t, ".")
+	files := importsBelow(t, ".", false)
 	folders := []string{"."}
 	for i := 0; i < len(folders); i++ {
 		for file, imports := range files {

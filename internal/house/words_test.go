@@ -251,7 +251,7 @@ func oneLine(text string) string { return strings.Join(strings.Fields(text), " "
 func parsedBelow(t *testing.T, root string) map[string]*ast.File {
 	t.Helper()
 	files := make(map[string]*ast.File)
-	for name := range importsBelow(t, root) {
+	for name := range importsBelow(t, root, false) {
 		files[name] = parse(t, name, nil)
 	}
 	return files

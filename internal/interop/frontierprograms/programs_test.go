@@ -1,12 +1,17 @@
-package frontier_test
+// Package frontierprograms runs the programs of internal/e2e/frontiertest with a frontier on disk.
+package frontierprograms
 
 import (
 	"testing"
+
+	"go.uber.org/goleak"
 
 	"github.com/collyrobots/collyrobots/frontier"
 	"github.com/collyrobots/collyrobots/internal/e2e/frontiertest"
 	"github.com/collyrobots/collyrobots/store/urlstore"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // onDisk is a frontier that survives the runs of a crawl.
 type onDisk struct {
@@ -15,8 +20,12 @@ type onDisk struct {
 }
 
 func (d *onDisk) Open(t *testing.T) urlstore.Store {
-	d.f = open(t, d.dir)
-	return d.f
+	f, err := frontier.Open(d.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.f = f
+	return f
 }
 
 // Drop closes the frontier before its plugin.

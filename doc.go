@@ -115,6 +115,10 @@
 //
 // # Tests
 //
+// Package report has the types of decisions, events and counters, and their values, such as
+// report.ReasonNofollow. Packages store/urlstore and store/pacer have the interfaces for [Frontier]
+// and [SharedPace].
+//
 // Package robotstest has sites in memory for the test of a spider, and reports the requests that
 // were not polite.
 package collyrobots

@@ -107,6 +107,10 @@
 // durations are numbers of seconds. Package view shows a crawl on a web page, and the modules
 // metrics/prom and metrics/otel publish metrics.
 //
+// Package report has the types of decisions, events and counters, and their values, such as
+// report.ReasonNofollow. Packages store/urlstore and store/pacer have the interfaces for [Frontier]
+// and [SharedPace].
+//
 // # Sitemaps
 //
 // [FollowSitemaps] crawls the pages of sitemaps with the collector. [Plugin.Pages] returns them as
@@ -114,10 +118,6 @@
 // left out if robots.txt denies it. Package sitemap reads sitemaps without a plugin.
 //
 // # Tests
-//
-// Package report has the types of decisions, events and counters, and their values, such as
-// report.ReasonNofollow. Packages store/urlstore and store/pacer have the interfaces for [Frontier]
-// and [SharedPace].
 //
 // Package robotstest has sites in memory for the test of a spider, and reports the requests that
 // were not polite.

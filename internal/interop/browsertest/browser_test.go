@@ -46,25 +46,50 @@ type tab struct {
 // open starts a browser that is closed at the end of the test.
 func open(t *testing.T) *tab {
 	t.Helper()
+	b := &tab{T: t, ctx: running(t)}
+	chromedp.ListenTarget(b.ctx, b.hear)
+	b.run(network.Enable(), cdplog.Enable(), runtime.Enable())
+	return b
+}
+
+// running starts a browser, and closes it at the end of the test. Chromium sometimes crashes when it
+// starts on a busy machine, so it has three tries.
+func running(t *testing.T) context.Context {
+	t.Helper()
+	for try := 1; ; try++ {
+		ctx, stop := newBrowser(t)
+		err := chromedp.Run(ctx)
+		if err == nil {
+			t.Cleanup(stop)
+			return ctx
+		}
+		stop()
+		if try == 3 {
+			t.Fatal(err)
+		}
+		t.Logf("the browser does not start: %v", err)
+	}
+}
+
+// newBrowser returns the context of a browser that has not been started, and a function that closes
+// the browser.
+func newBrowser(t *testing.T) (ctx context.Context, stop func()) {
+	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)), chromedp.UserDataDir(t.TempDir()), chromedp.DisableGPU)
 	if os.Geteuid() == 0 {
 		options = append(options, chromedp.NoSandbox)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute) // not t.Context, which ends before the browser is closed
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
-	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
-	b := &tab{T: t, ctx: ctx}
-	t.Cleanup(func() {
+	limited, end := context.WithTimeout(context.Background(), 2*time.Minute) // not t.Context, which ends before the browser is closed
+	allocator, release := chromedp.NewExecAllocator(limited, options...)
+	ctx, cancel := chromedp.NewContext(allocator)
+	return ctx, func() {
 		if err := chromedp.Cancel(ctx); err != nil {
 			t.Logf("closing the browser: %v", err)
 		}
 		cancel()
-	})
-	chromedp.ListenTarget(ctx, b.hear)
-	b.run(network.Enable(), cdplog.Enable(), runtime.Enable())
-	return b
+		release()
+		end()
+	}
 }
 
 func (b *tab) hear(event any) {

@@ -53,19 +53,13 @@ func TestPieces(t *testing.T) {
 	pieces = slices.DeleteFunc(pieces, func(p *piece) bool { return strings.Contains(nested, p.text) })
 	w := newWorkshop(t, pieces)
 	web := newWeb(t)
-	running := make(chan bool, 16) // most pieces wait for a site
 	counts := make(map[kind]int)
-	for _, p := range pieces {
+	results := start(t, pieces, w, web)
+	for i, p := range pieces {
 		counts[p.kind]++
-		if p.kind == fragment {
-			continue // newWorkshop has compiled it
+		if p.kind != fragment { // newWorkshop has compiled the fragments
+			t.Run(p.name(), func(t *testing.T) { p.check(t, <-results[i]) })
 		}
-		t.Run(p.name(), func(t *testing.T) {
-			t.Parallel()
-			running <- true
-			defer func() { <-running }()
-			p.run(t, w, web)
-		})
 	}
 	t.Logf("%d programs, %d tests, %d blocks of commands, %d fragments", counts[program], counts[test], counts[commands], counts[fragment])
 	if counts[program] < 3 || counts[test] < 1 || counts[commands] < 5 || counts[fragment] < 10 {

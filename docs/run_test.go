@@ -12,13 +12,43 @@ import (
 	"time"
 )
 
-// run runs a program, a test or commands.
-func (p *piece) run(t *testing.T, w *workshop, web *web) {
+// A result is what a piece has printed.
+type result struct {
+	out string
+	err error
+}
+
+// start runs the programs, tests and commands among the pieces, 16 at a time, because most of them
+// wait for a site. It returns a channel for each piece, which gets its result.
+func start(t *testing.T, pieces []*piece, w *workshop, web *web) []chan result {
+	results := make([]chan result, len(pieces))
+	running := make(chan bool, 16)
+	for i, p := range pieces {
+		results[i] = make(chan result, 1)
+		if p.kind == fragment {
+			continue
+		}
+		dir := t.TempDir()
+		go func() {
+			running <- true
+			defer func() { <-running }()
+			results[i] <- p.run(t.Context(), dir, w, web)
+		}()
+	}
+	return results
+}
+
+// run runs a program, a test or commands in an empty folder.
+func (p *piece) run(ctx context.Context, dir string, w *workshop, web *web) result {
 	goCommand, err := exec.LookPath("go")
 	if err != nil {
-		t.Fatal(err)
+		return result{err: err}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	err = os.WriteFile(filepath.Join(dir, "robots.txt"), []byte(robotsFile), 0o600)
+	if err != nil {
+		return result{err: err}
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	var cmd *exec.Cmd
 	switch p.kind {
@@ -30,10 +60,7 @@ func (p *piece) run(t *testing.T, w *workshop, web *web) {
 		name, _, _ := strings.Cut(strings.TrimPrefix(p.text, "func "), "(")
 		cmd = exec.CommandContext(ctx, filepath.Join(w.bin, p.folder()), "-test.v", "-test.run", "^"+name+"$")
 	}
-	cmd.Dir = t.TempDir()
-	if err := os.WriteFile(filepath.Join(cmd.Dir, "robots.txt"), []byte(robotsFile), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), web.environment()...)
 	cmd.Env = append(cmd.Env, "PATH="+w.bin+string(os.PathListSeparator)+os.Getenv("PATH"), "BIN="+w.bin, "ROOT="+w.root, "GO="+goCommand, "GOWORK=")
 	var out bytes.Buffer
@@ -41,15 +68,20 @@ func (p *piece) run(t *testing.T, w *workshop, web *web) {
 	cmd.Stderr = &out
 	cmd.WaitDelay = time.Second
 	err = cmd.Run()
-	if failed := err != nil && !strings.HasSuffix(p.prints, "exit status 1\n"); failed {
-		t.Errorf("%s: %v\n%s\nprints\n%s", p.name(), err, p.text, &out)
+	return result{out: out.String(), err: err}
+}
+
+// check compares the result of a piece with what the guide says.
+func (p *piece) check(t *testing.T, r result) {
+	if r.err != nil && !strings.HasSuffix(p.prints, "exit status 1\n") {
+		t.Errorf("%s: %v\n%s\nprints\n%s", p.name(), r.err, p.text, r.out)
 		return
 	}
-	if p.kind == test && !strings.Contains(out.String(), "--- PASS: Test") {
-		t.Errorf("%s: the test was not run:\n%s", p.name(), &out)
+	if p.kind == test && !strings.Contains(r.out, "--- PASS: Test") {
+		t.Errorf("%s: the test was not run:\n%s", p.name(), r.out)
 	}
-	if p.prints != "" && !matches(p.prints, out.String()) {
-		t.Errorf("%s\n%s\nprints\n%s\nThe guide says\n%s", p.name(), p.text, &out, p.prints)
+	if p.prints != "" && !matches(p.prints, r.out) {
+		t.Errorf("%s\n%s\nprints\n%s\nThe guide says\n%s", p.name(), p.text, r.out, p.prints)
 	}
 }
 

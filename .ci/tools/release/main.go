@@ -2,7 +2,8 @@
 // commit is pushed. It serves the published modules like a module proxy, and builds and runs
 // programs in other modules that require them.
 //
-//	go run ./release              check, and print the version that the nested modules require
+//	go run ./release              check that programs can use the modules
+//	go run ./release -n           check only that the modules and their packages are found
 //	go run ./release -set v0.2.0  set the version that they require
 //	go run ./release -tags        print the tags of a release, in the order to push them
 //	go run ./release -strip       remove the replace directives that go install does not accept
@@ -24,17 +25,18 @@ import (
 
 func main() {
 	root := flag.String("root", "../..", "the `folder` of the main module")
+	load := flag.Bool("n", false, "load the packages, but compile and run nothing")
 	set := flag.String("set", "", "set the `version` that the published modules require of each other")
 	tags := flag.Bool("tags", false, "print the tags of a release")
 	strip := flag.Bool("strip", false, "remove the replace directives of the modules with programs")
 	flag.Parse()
-	if err := run(*root, *set, *tags, *strip); err != nil {
+	if err := run(*root, *set, *load, *tags, *strip); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
 }
 
-func run(root, set string, tags, strip bool) error {
+func run(root, set string, load, tags, strip bool) error {
 	modules, err := published(root)
 	if err != nil {
 		return err
@@ -55,7 +57,7 @@ func run(root, set string, tags, strip bool) error {
 		}
 		return nil
 	}
-	return prove(modules, version)
+	return prove(modules, version, load)
 }
 
 // setVersion sets the version that the modules require of each other.

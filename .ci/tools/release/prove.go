@@ -23,8 +23,9 @@ import (
 var use []byte
 
 // prove builds a program for each module that requires only this module. It also builds and runs a
-// program that requires all modules, and installs and runs the programs of the modules.
-func prove(modules []*mod, v string) (err error) {
+// program that requires all modules, and installs and runs the programs of the modules. If load is
+// true, it only downloads the modules and loads their packages: it compiles and runs nothing.
+func prove(modules []*mod, v string, load bool) (err error) {
 	tmp, err := os.MkdirTemp("", "release")
 	if err != nil {
 		return err
@@ -47,23 +48,26 @@ func prove(modules []*mod, v string) (err error) {
 		if len(m.packages) == 0 {
 			continue
 		}
-		program := scratch{dir: filepath.Join(tmp, fmt.Sprint("alone", i)), requires: modules[i : i+1], version: v, env: env}
+		program := scratch{dir: filepath.Join(tmp, fmt.Sprint("alone", i)), requires: modules[i : i+1], version: v, env: env, load: load}
 		if err := program.build(modules); err != nil {
 			return fmt.Errorf("a program that requires only %s: %w", m.path, err)
 		}
 		fmt.Println("ok: a program can require", m.path, v)
 	}
-	all := scratch{dir: filepath.Join(tmp, "all"), requires: modules, version: v, env: env}
+	all := scratch{dir: filepath.Join(tmp, "all"), requires: modules, version: v, env: env, load: load}
 	if err := all.build(modules); err != nil {
 		return fmt.Errorf("a program that requires all modules: %w", err)
 	}
-	if err := all.run(); err != nil {
-		return fmt.Errorf("a program that uses all modules: %w", err)
+	if !load {
+		if err := all.run(); err != nil {
+			return fmt.Errorf("a program that uses all modules: %w", err)
+		}
 	}
-	fmt.Println("ok: a program that requires all modules runs")
+	fmt.Println("ok: a program can require all modules")
 	for _, m := range modules {
 		for _, name := range m.programs {
-			if err := install(filepath.Join(tmp, "bin"), name, v, env); err != nil {
+			bin := scratch{dir: filepath.Join(tmp, "bin"), version: v, env: env, load: load}
+			if err := bin.install(name); err != nil {
 				return fmt.Errorf("go install %s: %w", name, err)
 			}
 			fmt.Printf("ok: go install %s@%s\n", name, v)
@@ -72,21 +76,24 @@ func prove(modules []*mod, v string) (err error) {
 	return nil
 }
 
-// install installs a program into a folder, as users do, and runs its command version. The modules
-// that it needs are in the module cache, or the go.sum files of this repository have their checksums,
-// so the checksum database is not asked.
-func install(bin, name, v string, env []string) error {
-	s := scratch{dir: filepath.Dir(bin), env: append(slices.Clip(env), "GOBIN="+bin, "GONOSUMDB=*")}
-	err := s.command("go", "install", "-modcacherw", "-trimpath", name+"@"+v)
-	if err != nil {
+// install installs a program into the folder of s, as users do, and runs its command version. The
+// modules that it needs are in the module cache, or the go.sum files of this repository have their
+// checksums, so the checksum database is not asked.
+func (s scratch) install(name string) error {
+	if err := os.Mkdir(s.dir, 0o755); err != nil {
 		return err
 	}
-	files, err := filepath.Glob(filepath.Join(bin, path.Base(name)+"*")) // Windows adds .exe
+	s.env = append(slices.Clip(s.env), "GOBIN="+s.dir, "GONOSUMDB=*")
+	err := s.goCommand("install", name+"@"+s.version)
+	if err != nil || s.load {
+		return err
+	}
+	files, err := filepath.Glob(filepath.Join(s.dir, path.Base(name)+"*")) // Windows adds .exe
 	if err != nil || len(files) != 1 {
 		return fmt.Errorf("%v was installed, want one program: %w", files, err)
 	}
 	out, err := exec.Command(files[0], "version").Output()
-	if want := path.Base(name) + " " + v + " "; err != nil || !strings.HasPrefix(string(out), want) {
+	if want := path.Base(name) + " " + s.version + " "; err != nil || !strings.HasPrefix(string(out), want) {
 		return fmt.Errorf("%s version prints %q (%v), want %q at its beginning", path.Base(name), out, err, want)
 	}
 	return nil
@@ -204,6 +211,7 @@ type scratch struct {
 	requires []*mod
 	version  string
 	env      []string
+	load     bool // load packages, but compile nothing
 }
 
 // build writes the module and builds it. Its program imports every package of the required modules.
@@ -239,9 +247,17 @@ func (s scratch) build(modules []*mod) error {
 			return err
 		}
 	}
-	// With -trimpath, the build cache can be used although the module cache is in another folder
-	// each time.
-	return s.command("go", "build", "-mod=mod", "-modcacherw", "-trimpath", "-buildvcs=false", "-o", s.program(), ".")
+	return s.goCommand("build", "-mod=mod", "-buildvcs=false", "-o", s.program(), ".")
+}
+
+// goCommand runs go build or go install. With -trimpath, the build cache can be used although the
+// module cache is in another folder each time.
+func (s scratch) goCommand(verb string, args ...string) error {
+	flags := []string{verb, "-modcacherw", "-trimpath"}
+	if s.load {
+		flags = append(flags, "-n")
+	}
+	return s.command("go", append(flags, args...)...)
 }
 
 func (s scratch) program() string { return filepath.Join(s.dir, "program.exe") }

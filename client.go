@@ -2,7 +2,6 @@ package collyrobots
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"sync"
@@ -282,12 +281,13 @@ func (t *Turn) finish(err error) (log func()) {
 	t.ended = true
 	q := t.q
 	q.trace.ended(q.host, &q.ticket, true, 0, err)
-	if isUnsent(err) && !q.replied {
+	o := outcomeOf(err)
+	if o.unsent && !q.replied {
 		q.sent.Store(false)
 	}
 	log = q.recordFailure(err)
-	if errors.Is(err, context.Canceled) {
-		markEnded(q.host, err)
+	if o.canceled {
+		markEnded(q.host, o.closed)
 	}
 	q.abandon()
 	q.limiter.tellNextStart(q.host)

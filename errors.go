@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"strings"
 	"syscall"
 	"time"
@@ -180,95 +181,241 @@ func (e *refusedError) Timeout() bool {
 	return errors.As(e.cause, &timeout) && timeout.Timeout()
 }
 
-// whyUnsent returns why the plugin has refused a request that failed with err. It returns nil if
-// the request was sent, or failed for another reason.
-func whyUnsent(err error) error {
-	refused := (*refusedError)(nil)
-	if errors.As(err, &refused) {
-		return refused.cause
+// An outcome says what an error means for a request: to the loop of retries, the feed, the frontier,
+// the events, and the result of the page. The zero outcome is that of no error.
+type outcome struct {
+	err error
+
+	// The following fields say why the plugin has not sent the request.
+	refusal   error            // the reason, without the errors that wrap it; nil if the request was sent, or failed for another reason
+	denied    *DisallowedError // robots.txt or a limit denies the request; nil if not
+	private   bool             // it would go to a private address
+	forbidden bool             // its target must not be requested, or not from the site that led to it; set with private
+	foreign   bool             // its host belongs to another shard
+	unpaced   bool             // the Pacer has failed
+	late      bool             // it is a redirect that would wait too long
+	closed    bool             // the plugin is closed
+
+	// The following fields say more about denied.
+	unread  bool // robots.txt cannot be read now
+	silent  bool // the host does not respond, so robots.txt is not known, and no page of the host can be fetched
+	limited bool // StopRefused or MaxPages denies the request; a later run may send it
+
+	// The following fields are about the wire.
+	unsent   bool // there was no connection, or the program has not sent the request
+	reset    bool // the connection was reset
+	canceled bool // the context was canceled
+
+	// The following fields are about Colly.
+	visited  bool // the URL, or the target of its redirect, was visited before
+	aborted  bool // a callback has aborted the request
+	filtered bool // the URL is outside of what the collector may visit
+	maximum  bool // MaxRequests is reached
+}
+
+// outcomeOf returns what err means. It is the only function that looks for the errors of this
+// package and of Colly in the error of a request.
+func outcomeOf(err error) outcome {
+	if err == nil {
+		return outcome{}
 	}
-	denied := (*DisallowedError)(nil)
-	if errors.As(err, &denied) {
-		return denied
+	o := outcome{err: err}
+	o.read(err)
+	if o.denied != nil {
+		o.readDecision(&o.denied.Decision)
 	}
-	private := (*PrivateNetworkError)(nil)
-	foreign := (*ShardError)(nil)
-	unpaced := (*PaceError)(nil)
-	if errors.Is(err, ErrClosed) || errors.As(err, &private) || errors.As(err, &foreign) || errors.As(err, &unpaced) {
-		return err // the plugin has refused a second attempt, or the address of the connection
+	if o.refusal == nil {
+		o.refusal = o.findRefusal()
+	}
+	return o
+}
+
+// read sets the fields that err and the errors that it wraps decide. It walks through them once,
+// because errors.Is and errors.As for each field would cost a denied page several microseconds.
+func (o *outcome) read(err error) {
+	o.readType(err)
+	o.readValue(err)
+	switch e := err.(type) {
+	case *DisallowedError:
+		if e.Decision.Err != nil {
+			o.read(e.Decision.Err)
+		}
+	case interface{ Unwrap() error }:
+		if inner := e.Unwrap(); inner != nil {
+			o.read(inner)
+		}
+	case interface{ Unwrap() []error }:
+		for _, inner := range e.Unwrap() {
+			o.read(inner)
+		}
+	}
+}
+
+// readType sets the fields that the type of err decides.
+func (o *outcome) readType(err error) {
+	switch e := err.(type) {
+	case *refusedError:
+		if o.refusal == nil {
+			o.refusal = e.cause
+		}
+	case *DisallowedError:
+		if o.denied == nil {
+			o.denied = e
+		}
+	case *PrivateNetworkError:
+		o.private = true
+		o.forbidden = true
+	case *ShardError:
+		o.foreign = true
+	case *PaceError:
+		o.unpaced = true
+	case *net.DNSError:
+		o.unsent = true
+	case *net.OpError:
+		o.unsent = o.unsent || e.Op == "dial"
+	case *colly.AlreadyVisitedError:
+		o.visited = true
+	}
+	if e, ok := err.(interface{ Is(error) bool }); ok { // such as the error of a dial that was canceled
+		o.canceled = o.canceled || e.Is(context.Canceled)
+		o.reset = o.reset || e.Is(syscall.ECONNRESET)
+		o.unsent = o.unsent || e.Is(ErrNotSent) || e.Is(syscall.ECONNREFUSED)
+	}
+}
+
+// readValue sets the fields that err decides because it is one of some variables.
+func (o *outcome) readValue(err error) {
+	switch err {
+	case feed.ErrElsewhere, colly.ErrForbiddenDomain:
+		o.forbidden = true
+	case ErrRedirectWait:
+		o.late = true
+	case ErrClosed:
+		o.closed = true
+	case ErrNotSent, error(syscall.ECONNREFUSED):
+		o.unsent = true
+	case error(syscall.ECONNRESET):
+		o.reset = true
+	case context.Canceled:
+		o.canceled = true
+	case colly.ErrAbortedBeforeRequest, colly.ErrAbortedAfterHeaders:
+		o.aborted = true
+	case colly.ErrForbiddenURL, colly.ErrNoURLFiltersMatch, colly.ErrMaxDepth:
+		o.filtered = true
+	case colly.ErrMaxRequests:
+		o.maximum = true
+	}
+}
+
+// readDecision sets the fields that say more about denied.
+//
+// A denial by WhenForbidden is not one of a file that cannot be read: like that of a rule, it holds
+// as long as the response may be cached.
+func (o *outcome) readDecision(d *Decision) {
+	switch d.Reason {
+	case report.ReasonUnreachable, report.ReasonSiteDown:
+		o.unread = d.Option != policy.OptionWhenForbidden
+		o.silent = o.unread && policy.IsUnanswered(d.Err)
+	case report.ReasonRefused, report.ReasonBudget:
+		o.limited = true
+	}
+}
+
+// findRefusal returns the field refusal of an error without a *refusedError.
+func (o *outcome) findRefusal() error {
+	switch {
+	case o.denied != nil:
+		return o.denied
+	case o.closed, o.private, o.foreign, o.unpaced:
+		return o.err // the plugin has refused a second attempt, or the address of the connection
 	}
 	return nil
 }
 
-// isUnsent reports whether err, the error of a Turn, says that the request was not sent: the program
-// says so, or there was no connection.
-func isUnsent(err error) bool {
-	noName := (*net.DNSError)(nil)
-	dial := (*net.OpError)(nil)
-	return errors.Is(err, ErrNotSent) || errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &noName) ||
-		errors.As(err, &dial) && dial.Op == "dial"
-}
-
-// isTemporary reports whether a page that is denied with err may soon be allowed: its robots.txt
-// could not be read, or the Pacer has failed.
-func isTemporary(err error) bool {
-	denied := (*DisallowedError)(nil)
-	if errors.As(err, &denied) {
-		return isUnread(&denied.Decision)
+// temporary reports whether a page that was refused may soon be allowed: its robots.txt could not be
+// read, or the Pacer has failed.
+func (o *outcome) temporary() bool {
+	if o.denied != nil {
+		return o.unread
 	}
-	unpaced := (*PaceError)(nil)
-	return errors.As(err, &unpaced)
+	return o.unpaced
 }
 
-// isLimit reports whether err denies a page because of StopRefused or MaxPages. The page may then
-// be fetched by a later run.
-func isLimit(err error) bool {
-	denied := (*DisallowedError)(nil)
-	return errors.As(err, &denied) && isLimitDenial(&denied.Decision)
-}
-
-// isSilence reports whether err denies a request because its host does not respond, so that its
-// robots.txt is not known and none of its pages can be fetched.
-func isSilence(err error) bool {
-	denied := (*DisallowedError)(nil)
-	return errors.As(err, &denied) && isUnread(&denied.Decision) && isUnanswered(denied.Decision.Err)
-}
-
-// isUnanswered reports whether err, the error of a robots.txt, says that the site has not answered:
-// there was no response, or one that a proxy may have sent.
-func isUnanswered(err error) bool {
-	noResponse := (*policy.NoResponseError)(nil)
-	status := (*policy.StatusError)(nil)
-	return errors.As(err, &noResponse) || errors.As(err, &status) && status.Proxy != ""
-}
-
-// denialOf returns the reason of err, the error of a denied request.
-func denialOf(err error) track.Denial {
-	unpaced := (*PaceError)(nil)
-	d := track.Denial{Temporary: errors.As(err, &unpaced)}
-	denied := (*DisallowedError)(nil)
-	if !errors.As(err, &denied) {
-		d.Later = isForbidden(err) || errors.Is(err, ErrRedirectWait)
+// denial returns the reason why a request was refused, as a row of denials knows it.
+func (o *outcome) denial() track.Denial {
+	d := track.Denial{Temporary: o.unpaced}
+	if o.denied == nil {
+		d.Later = o.forbidden || o.late
 		return d
 	}
-	d.Later = denied.redirect
+	d.Later = o.denied.redirect
 	switch {
-	case isLimitDenial(&denied.Decision):
-		d.Version = denied.Decision.NextTry
-	case !isSilence(err): // otherwise each attempt may have requested the file again
-		d.Version = denied.Decision.Expires
+	case o.limited:
+		d.Version = o.denied.Decision.NextTry
+	case !o.silent: // otherwise each attempt may have requested the file again
+		d.Version = o.denied.Decision.Expires
 	}
 	return d
 }
 
-// isLimitDenial reports whether d denies a URL because of StopRefused or MaxPages.
-func isLimitDenial(d *Decision) bool {
-	return d.Reason == report.ReasonRefused || d.Reason == report.ReasonBudget
+// isEnd reports whether the crawl has ended, which is then the reason for the error. ctx is the
+// context of the collector.
+func (o *outcome) isEnd(ctx context.Context) bool { return ctx.Err() != nil || o.closed }
+
+// ofPage returns the result of a page that a sitemap lists. status is that of its response, or 0 if
+// there was none. With Colly's option ParseHTTPErrorResponse, there is no error for any status.
+func (o *outcome) ofPage(ctx context.Context, status int) feed.Result {
+	switch {
+	case o.err == nil && status < 400: // the usual case
+		return feed.Done
+	case o.isEnd(ctx):
+		return feed.Unfinished
+	case o.denied != nil && !o.denied.redirect:
+		return feed.Skipped
+	case status == http.StatusProxyAuthRequired, status == http.StatusRequestTimeout, status == http.StatusTooManyRequests:
+		return feed.Failed // the status is not a property of the page
+	case status >= 400 && status < 500:
+		return feed.Done // the page does not exist or is not public
+	}
+	return feed.Failed
 }
 
-// isUnread reports whether d denies a URL because its robots.txt cannot be read now. A denial by
-// WhenForbidden is not such a denial: like that of a rule, it holds as long as the response may be
-// cached.
-func isUnread(d *Decision) bool {
-	return d.Option != policy.OptionWhenForbidden && (d.Reason == report.ReasonUnreachable || d.Reason == report.ReasonSiteDown)
+// ofAttempt is like ofPage, for a page that is in a urlstore.Store.
+func (o *outcome) ofAttempt(ctx context.Context, status int) feed.Result {
+	switch {
+	case o.err == nil, o.isEnd(ctx):
+	case o.visited, o.aborted:
+		return feed.Done // the target of its redirect was visited, or a callback has aborted it
+	case o.temporary():
+		return feed.Failed
+	case o.limited:
+		return feed.Unsent
+	case o.denied != nil, o.foreign, o.forbidden, o.filtered:
+		return feed.Skipped
+	case status > 0 && status < 400:
+		return feed.Done // Colly treats 203 to 399 as errors
+	}
+	return o.ofPage(ctx, status)
+}
+
+// ofVisit returns the result of a page that a sitemap lists if the collector has made no request.
+func (o *outcome) ofVisit() feed.Result {
+	switch {
+	case o.maximum:
+		return feed.Unfinished
+	case o.visited:
+		return feed.Done
+	}
+	return feed.Skipped
+}
+
+// ofSubmission is like ofVisit, for a page that is in a urlstore.Store.
+func (o *outcome) ofSubmission() feed.Result {
+	switch {
+	case o.maximum:
+		return feed.Unsent
+	case o.filtered, o.forbidden:
+		return feed.Skipped
+	}
+	return feed.Failed
 }

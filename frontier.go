@@ -712,31 +712,6 @@ func pageResultOf(r feed.Result) urlstore.Result {
 	return urlstore.Failed
 }
 
-// attemptOf returns the result of a page in a urlstore.Store that has ended with this status, or 0 if
-// there was no response, and this error.
-func attemptOf(ctx context.Context, status int, err error) feed.Result {
-	visited := (*colly.AlreadyVisitedError)(nil)
-	private := (*PrivateNetworkError)(nil)
-	foreign := (*ShardError)(nil)
-	denied := (*DisallowedError)(nil)
-	switch {
-	case err == nil, hasEnded(ctx, err):
-	case errors.As(err, &visited), errors.Is(err, colly.ErrAbortedBeforeRequest), errors.Is(err, colly.ErrAbortedAfterHeaders):
-		return feed.Done // the target of its redirect was visited, or a callback has aborted it
-	case isTemporary(err):
-		return feed.Failed
-	case isLimit(err):
-		return feed.Unsent
-	case errors.As(err, &denied), errors.As(err, &private), errors.As(err, &foreign):
-		return feed.Skipped
-	case isForbidden(err), errors.Is(err, colly.ErrForbiddenURL), errors.Is(err, colly.ErrNoURLFiltersMatch):
-		return feed.Skipped
-	case status > 0 && status < 400:
-		return feed.Done // Colly treats 203 to 399 as errors
-	}
-	return resultOf(ctx, status, err)
-}
-
 // isUnreadable reports whether OnError was called because the body of a response could not be
 // parsed. OnScraped follows.
 func isUnreadable(c *colly.Collector, status int, err error) bool {
@@ -941,7 +916,8 @@ func (d *dispatcher) request(h *hooks, p *urlstore.Page) {
 	page := d.handOut(p, r.Ctx)
 	err = h.submit(r, page)
 	if err != nil && !page.claimed() {
-		page.endNow(submissionOf(err))
+		o := outcomeOf(err)
+		page.endNow(o.ofSubmission())
 	}
 }
 
@@ -975,21 +951,10 @@ func (h *hooks) submit(r *colly.Request, page *fedPage) error {
 	stop := h.visits.Exempt(arrivals.HashOfURL(r.URL.String()))
 	defer stop()
 	err := r.Do()
-	if visited := (*colly.AlreadyVisitedError)(nil); errors.As(err, &visited) {
+	o := outcomeOf(err)
+	if o.visited {
 		page.unaccepted = true // another visit has used the exemption
 		return r.Retry()
 	}
 	return err
-}
-
-// submissionOf returns the result of a page if the collector has returned err without making a
-// request.
-func submissionOf(err error) feed.Result {
-	switch {
-	case errors.Is(err, colly.ErrMaxRequests):
-		return feed.Unsent
-	case errors.Is(err, colly.ErrMaxDepth), errors.Is(err, colly.ErrForbiddenDomain), errors.Is(err, colly.ErrForbiddenURL), errors.Is(err, colly.ErrNoURLFiltersMatch):
-		return feed.Skipped
-	}
-	return feed.Failed
 }

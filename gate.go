@@ -369,8 +369,8 @@ func (q *request) unchanged() bool { return *q.target.url == q.judged }
 
 // denied returns the error of a request that robots.txt denies.
 func (q *request) denied(err error) error {
-	if denied := (*DisallowedError)(nil); errors.As(err, &denied) {
-		denied.redirect = q.redirect
+	if o := outcomeOf(err); o.denied != nil {
+		o.denied.redirect = q.redirect
 	}
 	return err
 }
@@ -542,11 +542,11 @@ func (q *request) Again(ctx context.Context) error {
 
 // deniedAgain returns the error of a request that is not sent once more because of err.
 func (q *request) deniedAgain(err error) error {
-	denied := (*DisallowedError)(nil)
-	if !errors.As(err, &denied) {
+	o := outcomeOf(err)
+	if o.denied == nil {
 		return err
 	}
-	q.gate.countDenied(q.host, denied, q.numbers)
+	q.gate.countDenied(q.host, o.denied, q.numbers)
 	return &refusedError{cause: err, url: q.target.url.Redacted()}
 }
 

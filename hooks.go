@@ -154,8 +154,9 @@ func (h *hooks) settle(q *request, r *colly.Request) (goOn bool) {
 		h.skipFresh(q, r)
 		return false
 	}
-	if row.Exhausted() && row.Denial == denialOf(err) {
-		if !isTemporary(err) {
+	o := outcomeOf(err)
+	if row.Exhausted() && row.Denial == o.denial() {
+		if !o.temporary() {
 			h.endRetries(q, r, err)
 			return false
 		}
@@ -223,10 +224,11 @@ func (h *hooks) admit(q *request, r *colly.Request) error {
 // may still come from CacheDir, and may be admitted in OnRequestHeaders if its headers change.
 func (h *hooks) refuse(q *request, r *colly.Request, err error) {
 	q.refuse(err)
+	o := outcomeOf(err)
 	switch {
-	case isSilence(err):
+	case o.silent:
 		q.unanswered = r.Headers.Clone()
-	case !isLimit(err): // a page from CacheDir is not sent
+	case !o.limited: // a page from CacheDir is not sent
 		q.uncached = keepFromCache(h.c, r)
 	}
 }
@@ -384,15 +386,15 @@ func (h *hooks) countRefused(r *colly.Response, err error) {
 	if h.retired() {
 		return
 	}
-	why := whyUnsent(err)
+	o := outcomeOf(err)
 	if q := h.takeRequest(r.Request.URL); q != nil {
 		if q.refusal != nil {
-			why = q.refusal
+			o = outcomeOf(&refusedError{cause: q.refusal})
 		}
 		q.release()
 	}
-	if why != nil {
-		h.refused.Add(r.Request, denialOf(why))
+	if o.refusal != nil {
+		h.refused.Add(r.Request, o.denial())
 	}
 }
 
@@ -410,15 +412,16 @@ func (h *hooks) onError(r *colly.Response, err error) {
 	if q != nil && q.refusal != nil {
 		err = &refusedError{cause: q.refusal} // the request has not reached the controller
 	}
-	if why := whyUnsent(err); why != nil {
-		h.deny(r.Request, why)
+	o := outcomeOf(err)
+	if o.refusal != nil {
+		h.deny(r.Request, o.refusal)
 	} else {
 		h.countLate(r, q)
 	}
 	if q != nil {
 		q.close()
 	}
-	h.finish(r.Request, r.StatusCode, err)
+	h.finish(r.Request, r.StatusCode, o)
 }
 
 // onScraped is called when the user's callbacks for a page have ended.
@@ -434,15 +437,15 @@ func (h *hooks) onScraped(r *colly.Response) {
 	if unchanged {
 		h.unchanged(r.Request, http.StatusNotModified)
 	}
-	h.finish(r.Request, r.StatusCode, nil)
+	h.finish(r.Request, r.StatusCode, outcome{})
 }
 
 // finish is called in the last hook of a page. It reports the result of a page that a sitemap
 // lists, and reads the sitemaps that are pending, because Collector.Wait waits for this hook. If
 // the plugin was closed while requests were under way, the last of them releases the collector.
 // status is 0 if there was no response.
-func (h *hooks) finish(r *colly.Request, status int, err error) {
-	h.end(h.fed.of(r), status, err)
+func (h *hooks) finish(r *colly.Request, status int, o outcome) {
+	h.end(h.fed.of(r), status, o)
 	h.readSitemaps()
 	if h.closed.Load() && h.requests.Empty() {
 		h.handle.Release(h.controller, h.requests.Empty)
@@ -451,13 +454,13 @@ func (h *hooks) finish(r *colly.Request, status int, err error) {
 
 // end reports the result of a page that a sitemap lists, or that is in a urlstore.Store. It does nothing
 // if page is nil.
-func (h *hooks) end(page *fedPage, status int, err error) {
+func (h *hooks) end(page *fedPage, status int, o outcome) {
 	switch {
 	case page == nil:
 	case !page.stored:
-		page.end(resultOf(h.c.Context, status, err))
-	case !isUnreadable(h.c, status, err):
-		page.end(attemptOf(h.c.Context, status, err))
+		page.end(o.ofPage(h.c.Context, status))
+	case !isUnreadable(h.c, status, o.err):
+		page.end(o.ofAttempt(h.c.Context, status))
 	}
 }
 
@@ -487,7 +490,8 @@ func (h *hooks) countLate(r *colly.Response, q *request) {
 // OnDenied.
 func (h *hooks) deny(r *colly.Request, err error) {
 	h.report.notSent(r.URL, err, h.dryRun)
-	if h.denials.Add(r, denialOf(err)) > track.MaxDenials {
+	o := outcomeOf(err)
+	if h.denials.Add(r, o.denial()) > track.MaxDenials {
 		h.warnOfRetries(r, err)
 		return
 	}
@@ -503,7 +507,7 @@ func (h *hooks) endRetries(q *request, r *colly.Request, err error) {
 	r.Abort()
 	h.warnOfRetries(r, err)
 	page := h.fed.of(r)
-	h.finish(r, 0, err) // Colly calls no other hook for an aborted request
+	h.finish(r, 0, outcomeOf(err)) // Colly calls no other hook for an aborted request
 	page.settle()
 }
 
@@ -716,15 +720,15 @@ func (ctl *controller) checkWithoutHook(ctx context.Context, q *request) error {
 // reject ends q, which is not sent because of err. ctx is the context of q. reject returns the
 // error that a *url.Error has to wrap.
 func (c *core) reject(ctx context.Context, q *request, err error) error {
-	denied := (*DisallowedError)(nil)
+	o := outcomeOf(err)
 	switch {
-	case errors.As(err, &denied):
-		c.countDenied(q.host, denied, q.numbers)
-	case isForbidden(err), errors.Is(err, ErrRedirectWait):
+	case o.denied != nil:
+		c.countDenied(q.host, o.denied, q.numbers)
+	case o.forbidden, o.late:
 		c.report.tellUnsent(q.target.url, err, q.numbers)
-	case q.host != nil && hasEnded(ctx, err):
-		markEnded(q.host, err)
-		c.report.unsent.add(err)
+	case q.host != nil && o.isEnd(ctx):
+		markEnded(q.host, o.closed)
+		c.report.unsent.add(o.closed)
 	}
 	refused := &refusedError{cause: err, url: q.target.url.Redacted()}
 	q.close()
@@ -748,8 +752,8 @@ func (ctl *controller) prepareTrace(q *request, req *http.Request) {
 
 // Redirected implements backend.Controller. Colly has marked the target of the redirect as visited.
 func (ctl *controller) Redirected(req *http.Request, err error) {
-	visited := (*colly.AlreadyVisitedError)(nil)
-	if ctl.frontier != nil && !errors.As(err, &visited) {
+	o := outcomeOf(err)
+	if ctl.frontier != nil && !o.visited {
 		ctl.frontier.visits.Drop(arrivals.HashOfURL(req.URL.String()))
 	}
 }

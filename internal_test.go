@@ -1,15 +1,18 @@
 package collyrobots
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -18,6 +21,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/feed"
+	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/internal/track"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/usage"
@@ -343,4 +349,305 @@ func BenchmarkBuiltIn(b *testing.B) {
 			}
 		})
 	}
+}
+
+// errorsOfRequests returns an error of each kind that can end a request, by its name.
+func errorsOfRequests() map[string]error {
+	noResponse := &policy.NoResponseError{Err: syscall.ECONNREFUSED}
+	private := &PrivateNetworkError{URL: "http://b.test/", Address: "10.0.0.1", From: "a.test"}
+	unpaced := &PaceError{Host: "a.test", Err: errors.New("no Redis")}
+	expires := time.Now().Add(time.Hour)
+	denied := func(reason report.Reason, cause error) *DisallowedError {
+		return &DisallowedError{Decision: Decision{URL: "http://a.test/", Reason: reason, Err: cause, Expires: expires}}
+	}
+	limited := func(reason report.Reason, next time.Time) *DisallowedError {
+		err := denied(reason, nil)
+		err.Decision.NextTry = next
+		return err
+	}
+	redirect := denied(report.ReasonRule, nil)
+	redirect.redirect = true
+	optional := denied(report.ReasonUnreachable, &policy.StatusError{Status: 403})
+	optional.Decision.Option = policy.OptionWhenForbidden
+	return map[string]error{
+		"a rule":                            denied(report.ReasonRule, nil),
+		"a rule, after a redirect":          redirect,
+		"nofollow":                          denied(report.ReasonNofollow, nil),
+		"usage":                             denied(report.ReasonUsage, nil),
+		"SkipAbove":                         denied(report.ReasonDelay, nil),
+		"WhenForbidden":                     optional,
+		"no robots.txt: no response":        denied(report.ReasonUnreachable, noResponse),
+		"no robots.txt: site down":          denied(report.ReasonSiteDown, noResponse),
+		"no robots.txt: status":             denied(report.ReasonUnreachable, &policy.StatusError{Status: 500}),
+		"no robots.txt: status of a proxy":  denied(report.ReasonUnreachable, &policy.StatusError{Status: 502, Proxy: "p.test:80"}),
+		"no robots.txt: private":            denied(report.ReasonUnreachable, &policy.NoResponseError{Err: policyError{error: private, kind: policy.ErrForbidden}}),
+		"no robots.txt: canceled":           denied(report.ReasonUnreachable, &policy.NoResponseError{Err: context.Canceled}),
+		"no robots.txt: forbidden domain":   denied(report.ReasonUnreachable, fmt.Errorf("redirect: %w", colly.ErrForbiddenDomain)),
+		"no robots.txt: panic":              denied(report.ReasonUnreachable, &policy.PanicError{Value: "p"}),
+		"no robots.txt: closed":             denied(report.ReasonUnreachable, ErrClosed),
+		"no robots.txt: no pace":            denied(report.ReasonUnreachable, unpaced),
+		"StopRefused":                       limited(report.ReasonRefused, expires),
+		"MaxPages":                          limited(report.ReasonBudget, time.Time{}),
+		"private":                           private,
+		"shard":                             &ShardError{URL: "http://a.test/", Shard: 1, Of: 2},
+		"no pace":                           unpaced,
+		"no pace: canceled":                 &PaceError{Err: context.Canceled},
+		"no pace: no connection":            &PaceError{Err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}},
+		"quota":                             fmt.Errorf("quota: %w", feed.ErrElsewhere),
+		"redirect would wait":               ErrRedirectWait,
+		"closed":                            ErrClosed,
+		"lease":                             ErrLeaseEnded,
+		"dropped":                           errDropped,
+		"returned":                          errReturned,
+		"fresh":                             errFresh,
+		"not sent":                          ErrNotSent,
+		"no name":                           &net.DNSError{Err: "no such host", Name: "a.test"},
+		"dial":                              &net.OpError{Op: "dial", Err: errors.New("no route")},
+		"refused":                           syscall.ECONNREFUSED,
+		"read":                              &net.OpError{Op: "read", Err: syscall.ECONNRESET},
+		"reset":                             syscall.ECONNRESET,
+		"canceled":                          context.Canceled,
+		"deadline":                          context.DeadlineExceeded,
+		"another error":                     errors.New("Not Found"),
+		"Colly: visited":                    &colly.AlreadyVisitedError{Destination: &url.URL{}},
+		"Colly: aborted before the request": colly.ErrAbortedBeforeRequest,
+		"Colly: aborted after the headers":  colly.ErrAbortedAfterHeaders,
+		"Colly: forbidden domain":           colly.ErrForbiddenDomain,
+		"Colly: forbidden URL":              colly.ErrForbiddenURL,
+		"Colly: no filter matches":          colly.ErrNoURLFiltersMatch,
+		"Colly: depth":                      colly.ErrMaxDepth,
+		"Colly: requests":                   colly.ErrMaxRequests,
+	}
+}
+
+// TestOutcomesAreAsBefore checks that outcomeOf says the same as the functions that it replaces.
+func TestOutcomesAreAsBefore(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, err := range errorsOfRequests() {
+		wrapped := map[string]error{
+			"":                 err,
+			" in *url.Error":   &url.Error{Op: "Get", URL: "http://a.test/", Err: err},
+			" refused":         &refusedError{cause: err},
+			" refused, in Get": &url.Error{Op: "Get", URL: "http://a.test/", Err: &refusedError{cause: err, url: "http://a.test/"}},
+			" prefixed":        prefixedError{err},
+			" wrapped":         fmt.Errorf("an error: %w", err),
+			" joined":          errors.Join(errors.New("another"), err),
+		}
+		for how, err := range wrapped {
+			compareOutcome(t, name+how, err)
+			for _, status := range []int{0, 200, 204, 301, 304, 401, 404, 407, 408, 429, 500, 503} {
+				for _, ctx := range []context.Context{t.Context(), ended} {
+					o := outcomeOf(err)
+					if got, want := o.ofPage(ctx, status), resultOf(ctx, status, err); got != want {
+						t.Errorf("%s, status %d: ofPage %v, was %v", name+how, status, got, want)
+					}
+					if got, want := o.ofAttempt(ctx, status), attemptOf(ctx, status, err); got != want && name != "Colly: depth" {
+						t.Errorf("%s, status %d: ofAttempt %v, was %v", name+how, status, got, want)
+					}
+				}
+			}
+		}
+	}
+	o := outcome{}
+	for _, status := range []int{0, 200, 301, 404, 429, 503} {
+		if o.ofPage(ended, status) != resultOf(ended, status, nil) || o.ofAttempt(ended, status) != attemptOf(ended, status, nil) {
+			t.Errorf("status %d without an error", status)
+		}
+	}
+}
+
+func compareOutcome(t *testing.T, name string, err error) {
+	t.Helper()
+	o := outcomeOf(err)
+	why := whyUnsent(err)
+	if o.refusal != why {
+		t.Errorf("%s: refusal %v, was %v", name, o.refusal, why)
+	}
+	if o.unsent != isUnsent(err) || o.temporary() != isTemporary(err) || o.limited != isLimit(err) || o.silent != isSilence(err) || o.forbidden != isForbidden(err) {
+		t.Errorf("%s: %+v", name, o)
+	}
+	if o.reset != errors.Is(err, syscall.ECONNRESET) || o.canceled != errors.Is(err, context.Canceled) || o.isEnd(t.Context()) != hasEnded(t.Context(), err) {
+		t.Errorf("%s: %+v", name, o)
+	}
+	if why != nil && o.denial() != denialOf(why) || o.denial() != denialOf(err) {
+		t.Errorf("%s: denial %+v, was %+v", name, o.denial(), denialOf(why))
+	}
+	if o.ofVisit() != refusalOf(err) {
+		t.Errorf("%s: ofVisit %v", name, o.ofVisit())
+	}
+	if o.ofSubmission() != submissionOf(err) && o.refusal == nil && !errors.Is(err, feed.ErrElsewhere) {
+		t.Errorf("%s: ofSubmission %v, was %v", name, o.ofSubmission(), submissionOf(err))
+	}
+}
+
+// The rest of this file has the functions that outcomeOf replaces.
+
+// whyUnsent returns why the plugin has refused a request that failed with err. It returns nil if
+// the request was sent, or failed for another reason.
+func whyUnsent(err error) error {
+	refused := (*refusedError)(nil)
+	if errors.As(err, &refused) {
+		return refused.cause
+	}
+	denied := (*DisallowedError)(nil)
+	if errors.As(err, &denied) {
+		return denied
+	}
+	private := (*PrivateNetworkError)(nil)
+	foreign := (*ShardError)(nil)
+	unpaced := (*PaceError)(nil)
+	if errors.Is(err, ErrClosed) || errors.As(err, &private) || errors.As(err, &foreign) || errors.As(err, &unpaced) {
+		return err // the plugin has refused a second attempt, or the address of the connection
+	}
+	return nil
+}
+
+// isUnsent reports whether err, the error of a Turn, says that the request was not sent: the program
+// says so, or there was no connection.
+func isUnsent(err error) bool {
+	noName := (*net.DNSError)(nil)
+	dial := (*net.OpError)(nil)
+	return errors.Is(err, ErrNotSent) || errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &noName) ||
+		errors.As(err, &dial) && dial.Op == "dial"
+}
+
+// isTemporary reports whether a page that is denied with err may soon be allowed: its robots.txt
+// could not be read, or the Pacer has failed.
+func isTemporary(err error) bool {
+	denied := (*DisallowedError)(nil)
+	if errors.As(err, &denied) {
+		return isUnread(&denied.Decision)
+	}
+	unpaced := (*PaceError)(nil)
+	return errors.As(err, &unpaced)
+}
+
+// isLimit reports whether err denies a page because of StopRefused or MaxPages. The page may then
+// be fetched by a later run.
+func isLimit(err error) bool {
+	denied := (*DisallowedError)(nil)
+	return errors.As(err, &denied) && isLimitDenial(&denied.Decision)
+}
+
+// isSilence reports whether err denies a request because its host does not respond, so that its
+// robots.txt is not known and none of its pages can be fetched.
+func isSilence(err error) bool {
+	denied := (*DisallowedError)(nil)
+	return errors.As(err, &denied) && isUnread(&denied.Decision) && isUnanswered(denied.Decision.Err)
+}
+
+// isUnanswered reports whether err, the error of a robots.txt, says that the site has not answered:
+// there was no response, or one that a proxy may have sent.
+func isUnanswered(err error) bool {
+	noResponse := (*policy.NoResponseError)(nil)
+	status := (*policy.StatusError)(nil)
+	return errors.As(err, &noResponse) || errors.As(err, &status) && status.Proxy != ""
+}
+
+// denialOf returns the reason of err, the error of a denied request.
+func denialOf(err error) track.Denial {
+	unpaced := (*PaceError)(nil)
+	d := track.Denial{Temporary: errors.As(err, &unpaced)}
+	denied := (*DisallowedError)(nil)
+	if !errors.As(err, &denied) {
+		d.Later = isForbidden(err) || errors.Is(err, ErrRedirectWait)
+		return d
+	}
+	d.Later = denied.redirect
+	switch {
+	case isLimitDenial(&denied.Decision):
+		d.Version = denied.Decision.NextTry
+	case !isSilence(err): // otherwise each attempt may have requested the file again
+		d.Version = denied.Decision.Expires
+	}
+	return d
+}
+
+// isLimitDenial reports whether d denies a URL because of StopRefused or MaxPages.
+func isLimitDenial(d *Decision) bool {
+	return d.Reason == report.ReasonRefused || d.Reason == report.ReasonBudget
+}
+
+// isUnread reports whether d denies a URL because its robots.txt cannot be read now. A denial by
+// WhenForbidden is not such a denial: like that of a rule, it holds as long as the response may be
+// cached.
+func isUnread(d *Decision) bool {
+	return d.Option != policy.OptionWhenForbidden && (d.Reason == report.ReasonUnreachable || d.Reason == report.ReasonSiteDown)
+}
+
+// attemptOf returns the result of a page in a urlstore.Store that has ended with this status, or 0 if
+// there was no response, and this error.
+func attemptOf(ctx context.Context, status int, err error) feed.Result {
+	visited := (*colly.AlreadyVisitedError)(nil)
+	private := (*PrivateNetworkError)(nil)
+	foreign := (*ShardError)(nil)
+	denied := (*DisallowedError)(nil)
+	switch {
+	case err == nil, hasEnded(ctx, err):
+	case errors.As(err, &visited), errors.Is(err, colly.ErrAbortedBeforeRequest), errors.Is(err, colly.ErrAbortedAfterHeaders):
+		return feed.Done // the target of its redirect was visited, or a callback has aborted it
+	case isTemporary(err):
+		return feed.Failed
+	case isLimit(err):
+		return feed.Unsent
+	case errors.As(err, &denied), errors.As(err, &private), errors.As(err, &foreign):
+		return feed.Skipped
+	case isForbidden(err), errors.Is(err, colly.ErrForbiddenURL), errors.Is(err, colly.ErrNoURLFiltersMatch):
+		return feed.Skipped
+	case status > 0 && status < 400:
+		return feed.Done // Colly treats 203 to 399 as errors
+	}
+	return resultOf(ctx, status, err)
+}
+
+// submissionOf returns the result of a page if the collector has returned err without making a
+// request.
+func submissionOf(err error) feed.Result {
+	switch {
+	case errors.Is(err, colly.ErrMaxRequests):
+		return feed.Unsent
+	case errors.Is(err, colly.ErrMaxDepth), errors.Is(err, colly.ErrForbiddenDomain), errors.Is(err, colly.ErrForbiddenURL), errors.Is(err, colly.ErrNoURLFiltersMatch):
+		return feed.Skipped
+	}
+	return feed.Failed
+}
+
+// refusalOf returns the result of a page if the collector has returned err without making a
+// request.
+func refusalOf(err error) feed.Result {
+	visited := (*colly.AlreadyVisitedError)(nil)
+	switch {
+	case errors.Is(err, colly.ErrMaxRequests):
+		return feed.Unfinished
+	case errors.As(err, &visited):
+		return feed.Done
+	}
+	return feed.Skipped
+}
+
+// hasEnded reports whether the crawl has ended, which is then the reason for err.
+func hasEnded(ctx context.Context, err error) bool {
+	return ctx.Err() != nil || errors.Is(err, ErrClosed)
+}
+
+// resultOf returns the result of a page that has ended with this status, or 0 if there was no
+// response, and this error. With Colly's option ParseHTTPErrorResponse, err is nil for every
+// status.
+func resultOf(ctx context.Context, status int, err error) feed.Result {
+	if err == nil && status < 400 { // the usual case
+		return feed.Done
+	}
+	denied := (*DisallowedError)(nil)
+	switch {
+	case hasEnded(ctx, err):
+		return feed.Unfinished
+	case errors.As(err, &denied) && !denied.redirect:
+		return feed.Skipped
+	case status == http.StatusProxyAuthRequired, status == http.StatusRequestTimeout, status == http.StatusTooManyRequests:
+		return feed.Failed // the status is not a property of the page
+	case status >= 400 && status < 500:
+		return feed.Done // the page does not exist or is not public
+	}
+	return feed.Failed
 }

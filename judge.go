@@ -247,7 +247,8 @@ func (j *judge) enforce(v *verdict, u *url.URL, of numbers) (dry, err error) {
 func (j *judge) countDenied(host *pace.Host, err *DisallowedError, of numbers) {
 	j.decided.add(err.Decision.Reason)
 	host.Count(0, 1)
-	if !isSilence(err) {
+	o := outcomeOf(err)
+	if !o.silent {
 		err.first = host.Mark(loggedDenial)
 	}
 	if !j.dryRun {

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
@@ -255,11 +254,12 @@ func (q *request) recordFailure(err error) (log func()) {
 	if err == nil {
 		return nil
 	}
+	o := outcomeOf(err)
 	if q.isCancelled() {
-		markEnded(q.host, err)
+		markEnded(q.host, o.closed)
 	}
 	wasSent := q.sent.Load() || q.before
-	if q.replied || q.dry != nil || !wasSent || !errors.Is(err, syscall.ECONNRESET) || q.isByPeer() {
+	if q.replied || q.dry != nil || !wasSent || !o.reset || q.isByPeer() {
 		return nil
 	}
 	if time.Since(q.ticket.Start().At) > rightAfter {

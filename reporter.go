@@ -3,7 +3,6 @@ package collyrobots
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -81,11 +80,11 @@ const (
 func (r *reporter) notSent(u *url.URL, err error, dryRun bool) {
 	level := slog.LevelDebug
 	message := "request denied"
-	denied := (*DisallowedError)(nil)
+	o := outcomeOf(err)
 	switch {
 	case dryRun:
 		level = slog.LevelInfo
-	case len(r.onDenied) == 0 && errors.As(err, &denied) && denied.first:
+	case len(r.onDenied) == 0 && o.denied != nil && o.denied.first:
 		level = slog.LevelInfo
 		message = "request denied, the first of its host; set OnDenied to get all denials"
 	}

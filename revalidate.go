@@ -294,7 +294,7 @@ func (h *hooks) skipFresh(q *request, r *colly.Request) {
 	h.revalidation.fresh.Add(1)
 	page := h.fed.of(r)
 	h.unchanged(r, 0)
-	h.finish(r, http.StatusNotModified, nil)
+	h.finish(r, http.StatusNotModified, outcome{})
 	page.settle()
 }
 

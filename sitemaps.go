@@ -132,10 +132,11 @@ func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, sitemap st
 		return true, feed.Done
 	}
 	f.report.notSent(u, err, false)
-	if isForbidden(err) {
+	o := outcomeOf(err)
+	if o.forbidden {
 		f.report.tellUnsent(u, err, numbers{})
 	}
-	if hasEnded(ctx, err) {
+	if o.isEnd(ctx) {
 		return false, feed.Unfinished
 	}
 	return false, feed.Skipped
@@ -183,8 +184,8 @@ func (f *feeder) judge(ctx context.Context, t target, from origin) (verdict, err
 	}
 	f.restrict(time.Now(), &v, exempt{budget: t.isFile})
 	_, err = f.enforce(&v, t.url, numbers{})
-	if denied := (*DisallowedError)(nil); errors.As(err, &denied) {
-		f.countDenied(v.host, denied, numbers{})
+	if o := outcomeOf(err); o.denied != nil {
+		f.countDenied(v.host, o.denied, numbers{})
 	}
 	return v, err
 }
@@ -232,15 +233,16 @@ func (f *feeder) Visit(site dialect.Authority, e sitemap.Entry, done func(feed.R
 	ctx := contextOf(e)
 	ctx.Put(ctxPage, page)
 	err := f.visit(e.Loc, ctx)
+	o := outcomeOf(err)
 	if err != nil && !page.claimed() {
-		page.end(refusalOf(err))
+		page.end(o.ofVisit())
 		return false
 	}
 	switch {
 	case err != nil:
-		page.end(resultOf(f.c.Context, 0, err))
+		page.end(o.ofPage(f.c.Context, 0))
 	case f.c.Async:
-	case hasEnded(f.c.Context, nil):
+	case f.c.Context.Err() != nil:
 		page.end(feed.Unfinished)
 	default:
 		page.end(feed.Skipped) // no hook has ended the page, so a callback has aborted the request
@@ -273,45 +275,6 @@ func contextOf(e sitemap.Entry) *colly.Context {
 		ctx.Put(CtxLastMod, e.LastMod.Format(time.RFC3339))
 	}
 	return ctx
-}
-
-// refusalOf returns the result of a page if the collector has returned err without making a
-// request.
-func refusalOf(err error) feed.Result {
-	visited := (*colly.AlreadyVisitedError)(nil)
-	switch {
-	case errors.Is(err, colly.ErrMaxRequests):
-		return feed.Unfinished
-	case errors.As(err, &visited):
-		return feed.Done
-	}
-	return feed.Skipped
-}
-
-// hasEnded reports whether the crawl has ended, which is then the reason for err.
-func hasEnded(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || errors.Is(err, ErrClosed)
-}
-
-// resultOf returns the result of a page that has ended with this status, or 0 if there was no
-// response, and this error. With Colly's option ParseHTTPErrorResponse, err is nil for every
-// status.
-func resultOf(ctx context.Context, status int, err error) feed.Result {
-	if err == nil && status < 400 { // the usual case
-		return feed.Done
-	}
-	denied := (*DisallowedError)(nil)
-	switch {
-	case hasEnded(ctx, err):
-		return feed.Unfinished
-	case errors.As(err, &denied) && !denied.redirect:
-		return feed.Skipped
-	case status == http.StatusProxyAuthRequired, status == http.StatusRequestTimeout, status == http.StatusTooManyRequests:
-		return feed.Failed // the status is not a property of the page
-	case status >= 400 && status < 500:
-		return feed.Done // the page does not exist or is not public
-	}
-	return feed.Failed
 }
 
 // A Feed says which pages of sitemaps are crawled, and how. The zero Feed crawls each page that is

@@ -2,7 +2,6 @@ package collyrobots
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"net/url"
 	"slices"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/pace"
+	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/report"
 )
 
@@ -227,10 +227,10 @@ func markDenied(host *pace.Host, why report.Reason) {
 	}
 }
 
-// markEnded records that a page of a host was not sent or not finished because of err: the Plugin
-// was closed, or the context of the page has ended.
-func markEnded(host *pace.Host, err error) {
-	if errors.Is(err, ErrClosed) {
+// markEnded records that a page of a host was not sent or not finished because the Plugin was closed
+// or, if closed is false, because the context of the page has ended.
+func markEnded(host *pace.Host, closed bool) {
+	if closed {
 		host.Mark(leftByClose)
 		return
 	}
@@ -240,9 +240,10 @@ func markEnded(host *pace.Host, err error) {
 // unsentCounts counts the pages that waited for their host when the crawl ended.
 type unsentCounts struct{ cancelled, closed atomic.Int64 }
 
-// add counts a page that is not sent because of err.
-func (c *unsentCounts) add(err error) {
-	if errors.Is(err, ErrClosed) {
+// add counts a page that is not sent because the Plugin was closed or, if closed is false, because
+// the context of the page has ended.
+func (c *unsentCounts) add(closed bool) {
+	if closed {
 		c.closed.Add(1)
 		return
 	}
@@ -352,7 +353,7 @@ func (all shadows) compare(ctx context.Context, q *request) {
 		return
 	}
 	u := q.target.url
-	if isUnanswered(v.policy.Err()) {
+	if policy.IsUnanswered(v.policy.Err()) {
 		return // each shadow would fetch robots.txt again
 	}
 	for i, cache := range v.reader.shadows {

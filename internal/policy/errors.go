@@ -56,6 +56,14 @@ func (e *RedirectError) Error() string {
 	return fmt.Sprintf("redirect %d leads to %q, which must not be followed", e.Followed+1, redact.Text(e.Location))
 }
 
+// IsUnanswered reports whether err, the error of a robots.txt, says that the site has not answered:
+// there was no response, or one that a proxy may have sent.
+func IsUnanswered(err error) bool {
+	noResponse := (*NoResponseError)(nil)
+	status := (*StatusError)(nil)
+	return errors.As(err, &noResponse) || errors.As(err, &status) && status.Proxy != ""
+}
+
 // A NoResponseError means that no complete response arrived, for example because of the name
 // look-up, the connection, TLS, a time limit or a truncated body. Err is the reason.
 type NoResponseError struct{ Err error }

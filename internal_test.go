@@ -23,7 +23,6 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/feed"
 	"github.com/collyrobots/collyrobots/internal/policy"
-	"github.com/collyrobots/collyrobots/internal/track"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/usage"
@@ -420,234 +419,141 @@ func errorsOfRequests() map[string]error {
 	}
 }
 
-// TestOutcomesAreAsBefore checks that outcomeOf says the same as the functions that it replaces.
-func TestOutcomesAreAsBefore(t *testing.T) {
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	for name, err := range errorsOfRequests() {
-		wrapped := map[string]error{
-			"":                 err,
-			" in *url.Error":   &url.Error{Op: "Get", URL: "http://a.test/", Err: err},
-			" refused":         &refusedError{cause: err},
-			" refused, in Get": &url.Error{Op: "Get", URL: "http://a.test/", Err: &refusedError{cause: err, url: "http://a.test/"}},
-			" prefixed":        prefixedError{err},
-			" wrapped":         fmt.Errorf("an error: %w", err),
-			" joined":          errors.Join(errors.New("another"), err),
-		}
-		for how, err := range wrapped {
-			compareOutcome(t, name+how, err)
-			for _, status := range []int{0, 200, 204, 301, 304, 401, 404, 407, 408, 429, 500, 503} {
-				for _, ctx := range []context.Context{t.Context(), ended} {
-					o := outcomeOf(err)
-					if got, want := o.ofPage(ctx, status), resultOf(ctx, status, err); got != want {
-						t.Errorf("%s, status %d: ofPage %v, was %v", name+how, status, got, want)
-					}
-					if got, want := o.ofAttempt(ctx, status), attemptOf(ctx, status, err); got != want && name != "Colly: depth" {
-						t.Errorf("%s, status %d: ofAttempt %v, was %v", name+how, status, got, want)
-					}
-				}
+// TestOutcome checks what each error means. Facts are the names of the fields of an outcome that are
+// true, and the methods that return true; a page has this result if there was no response.
+func TestOutcome(t *testing.T) {
+	table := map[string]struct {
+		facts   string
+		page    feed.Result // that a sitemap lists
+		attempt feed.Result // that is in a urlstore.Store
+	}{
+		"Colly: aborted after the headers":  {facts: "aborted", page: feed.Failed, attempt: feed.Done},
+		"Colly: aborted before the request": {facts: "aborted", page: feed.Failed, attempt: feed.Done},
+		"Colly: depth":                      {facts: "filtered", page: feed.Failed, attempt: feed.Skipped},
+		"Colly: forbidden URL":              {facts: "filtered", page: feed.Failed, attempt: feed.Skipped},
+		"Colly: forbidden domain":           {facts: "forbidden laterDenial", page: feed.Failed, attempt: feed.Skipped},
+		"Colly: no filter matches":          {facts: "filtered", page: feed.Failed, attempt: feed.Skipped},
+		"Colly: requests":                   {facts: "maximum", page: feed.Failed, attempt: feed.Failed},
+		"Colly: visited":                    {facts: "visited", page: feed.Failed, attempt: feed.Done},
+		"MaxPages":                          {facts: "refusal denied limited", page: feed.Skipped, attempt: feed.Unsent},
+		"SkipAbove":                         {facts: "refusal denied versionedDenial", page: feed.Skipped, attempt: feed.Skipped},
+		"StopRefused":                       {facts: "refusal denied limited versionedDenial", page: feed.Skipped, attempt: feed.Unsent},
+		"WhenForbidden":                     {facts: "refusal denied versionedDenial", page: feed.Skipped, attempt: feed.Skipped},
+		"a rule":                            {facts: "refusal denied versionedDenial", page: feed.Skipped, attempt: feed.Skipped},
+		"a rule, after a redirect":          {facts: "refusal denied laterDenial versionedDenial", page: feed.Failed, attempt: feed.Skipped},
+		"another error":                     {facts: "", page: feed.Failed, attempt: feed.Failed},
+		"canceled":                          {facts: "canceled", page: feed.Failed, attempt: feed.Failed},
+		"closed":                            {facts: "refusal closed", page: feed.Unfinished, attempt: feed.Unfinished},
+		"deadline":                          {facts: "", page: feed.Failed, attempt: feed.Failed},
+		"dial":                              {facts: "unsent", page: feed.Failed, attempt: feed.Failed},
+		"dropped":                           {facts: "", page: feed.Failed, attempt: feed.Failed},
+		"fresh":                             {facts: "", page: feed.Failed, attempt: feed.Failed},
+		"lease":                             {facts: "", page: feed.Failed, attempt: feed.Failed},
+		"no name":                           {facts: "unsent", page: feed.Failed, attempt: feed.Failed},
+		"no pace":                           {facts: "refusal unpaced temporary", page: feed.Failed, attempt: feed.Failed},
+		"no pace: canceled":                 {facts: "refusal unpaced canceled temporary", page: feed.Failed, attempt: feed.Failed},
+		"no pace: no connection":            {facts: "refusal unpaced unsent temporary", page: feed.Failed, attempt: feed.Failed},
+		"no robots.txt: canceled":           {facts: "refusal denied unread silent canceled temporary", page: feed.Skipped, attempt: feed.Failed},
+		"no robots.txt: closed":             {facts: "refusal denied closed unread temporary versionedDenial", page: feed.Unfinished, attempt: feed.Unfinished},
+		"no robots.txt: forbidden domain":   {facts: "refusal denied forbidden unread temporary versionedDenial", page: feed.Skipped, attempt: feed.Failed},
+		"no robots.txt: no pace":            {facts: "refusal denied unpaced unread temporary versionedDenial", page: feed.Skipped, attempt: feed.Failed},
+		"no robots.txt: no response":        {facts: "refusal denied unread silent unsent temporary", page: feed.Skipped, attempt: feed.Failed},
+		"no robots.txt: panic":              {facts: "refusal denied unread temporary versionedDenial", page: feed.Skipped, attempt: feed.Failed},
+		"no robots.txt: private":            {facts: "refusal denied private forbidden unread silent temporary", page: feed.Skipped, attempt: feed.Failed},
+		"no robots.txt: site down":          {facts: "refusal denied unread silent unsent temporary", page: feed.Skipped, attempt: feed.Failed},
+		"no robots.txt: status":             {facts: "refusal denied unread temporary versionedDenial", page: feed.Skipped, attempt: feed.Failed},
+		"no robots.txt: status of a proxy":  {facts: "refusal denied unread silent temporary", page: feed.Skipped, attempt: feed.Failed},
+		"nofollow":                          {facts: "refusal denied versionedDenial", page: feed.Skipped, attempt: feed.Skipped},
+		"not sent":                          {facts: "unsent", page: feed.Failed, attempt: feed.Failed},
+		"private":                           {facts: "refusal private forbidden laterDenial", page: feed.Failed, attempt: feed.Skipped},
+		"quota":                             {facts: "forbidden laterDenial", page: feed.Failed, attempt: feed.Skipped},
+		"read":                              {facts: "reset", page: feed.Failed, attempt: feed.Failed},
+		"redirect would wait":               {facts: "late laterDenial", page: feed.Failed, attempt: feed.Failed},
+		"refused":                           {facts: "unsent", page: feed.Failed, attempt: feed.Failed},
+		"reset":                             {facts: "reset", page: feed.Failed, attempt: feed.Failed},
+		"returned":                          {facts: "", page: feed.Failed, attempt: feed.Failed},
+		"shard":                             {facts: "refusal foreign", page: feed.Failed, attempt: feed.Skipped},
+		"usage":                             {facts: "refusal denied versionedDenial", page: feed.Skipped, attempt: feed.Skipped},
+	}
+	errs := errorsOfRequests()
+	if len(errs) != len(table) {
+		t.Errorf("%d errors, %d rows", len(errs), len(table))
+	}
+	for name, err := range errs {
+		want := table[name]
+		for _, wrapped := range []error{err, &url.Error{Op: "Get", URL: "http://a.test/", Err: err}, errors.Join(errors.New("another"), fmt.Errorf("an error: %w", err))} {
+			o := outcomeOf(wrapped)
+			if facts := factsOf(o); facts != want.facts {
+				t.Errorf("%s: %q, want %q", name, facts, want.facts)
+			}
+			if page, attempt := o.ofPage(t.Context(), 0), o.ofAttempt(t.Context(), 0); page != want.page || attempt != want.attempt {
+				t.Errorf("%s: results %v and %v, want %v and %v", name, page, attempt, want.page, want.attempt)
 			}
 		}
-	}
-	o := outcome{}
-	for _, status := range []int{0, 200, 301, 404, 429, 503} {
-		if o.ofPage(ended, status) != resultOf(ended, status, nil) || o.ofAttempt(ended, status) != attemptOf(ended, status, nil) {
-			t.Errorf("status %d without an error", status)
+		refused := outcomeOf(&url.Error{Op: "Get", URL: "http://a.test/", Err: &refusedError{cause: err}})
+		if refused.refusal != err {
+			t.Errorf("%s: the refusal of a request is %v", name, refused.refusal)
 		}
 	}
 }
 
-func compareOutcome(t *testing.T, name string, err error) {
-	t.Helper()
-	o := outcomeOf(err)
-	why := whyUnsent(err)
-	if o.refusal != why {
-		t.Errorf("%s: refusal %v, was %v", name, o.refusal, why)
+// factsOf returns what is true of an outcome.
+func factsOf(o outcome) string {
+	names := []string{"refusal", "denied", "private", "forbidden", "foreign", "unpaced", "late", "closed", "unread", "silent", "limited",
+		"unsent", "reset", "canceled", "visited", "aborted", "filtered", "maximum", "temporary", "laterDenial", "versionedDenial"}
+	denial := o.denial()
+	facts := []bool{o.refusal != nil, o.denied != nil, o.private, o.forbidden, o.foreign, o.unpaced, o.late, o.closed, o.unread, o.silent, o.limited,
+		o.unsent, o.reset, o.canceled, o.visited, o.aborted, o.filtered, o.maximum, o.temporary(), denial.Later, !denial.Version.IsZero()}
+	var found []string
+	for i, is := range facts {
+		if is {
+			found = append(found, names[i])
+		}
 	}
-	if o.unsent != isUnsent(err) || o.temporary() != isTemporary(err) || o.limited != isLimit(err) || o.silent != isSilence(err) || o.forbidden != isForbidden(err) {
-		t.Errorf("%s: %+v", name, o)
-	}
-	if o.reset != errors.Is(err, syscall.ECONNRESET) || o.canceled != errors.Is(err, context.Canceled) || o.isEnd(t.Context()) != hasEnded(t.Context(), err) {
-		t.Errorf("%s: %+v", name, o)
-	}
-	if why != nil && o.denial() != denialOf(why) || o.denial() != denialOf(err) {
-		t.Errorf("%s: denial %+v, was %+v", name, o.denial(), denialOf(why))
-	}
-	if o.ofVisit() != refusalOf(err) {
-		t.Errorf("%s: ofVisit %v", name, o.ofVisit())
-	}
-	if o.ofSubmission() != submissionOf(err) && o.refusal == nil && !errors.Is(err, feed.ErrElsewhere) {
-		t.Errorf("%s: ofSubmission %v, was %v", name, o.ofSubmission(), submissionOf(err))
+	return strings.Join(found, " ")
+}
+
+// TestResultsByStatus checks the results of pages whose response has a status, with and without an
+// error of Colly for it, and when the crawl has ended.
+func TestResultsByStatus(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	failure := errors.New("Colly has failed")
+	for status, want := range map[int]feed.Result{
+		200: feed.Done, 204: feed.Done, 304: feed.Done, 401: feed.Done, 404: feed.Done, 410: feed.Done,
+		407: feed.Failed, 408: feed.Failed, 429: feed.Failed, 500: feed.Failed, 503: feed.Failed,
+	} {
+		none := outcome{}
+		failed := outcomeOf(failure)
+		if got := none.ofPage(t.Context(), status); got != want {
+			t.Errorf("status %d: %v, want %v", status, got, want)
+		}
+		if got := none.ofAttempt(t.Context(), status); got != want {
+			t.Errorf("status %d of a stored page: %v, want %v", status, got, want)
+		}
+		if got := failed.ofAttempt(t.Context(), status); got != want {
+			t.Errorf("status %d with an error: %v, want %v", status, got, want)
+		}
+		if got := failed.ofPage(ended, status); got != feed.Unfinished {
+			t.Errorf("status %d after the end: %v", status, got)
+		}
 	}
 }
 
-// The rest of this file has the functions that outcomeOf replaces.
-
-// whyUnsent returns why the plugin has refused a request that failed with err. It returns nil if
-// the request was sent, or failed for another reason.
-func whyUnsent(err error) error {
-	refused := (*refusedError)(nil)
-	if errors.As(err, &refused) {
-		return refused.cause
+// TestOutcomeOfVisits checks what the errors of Colly mean for a page that was not requested.
+func TestOutcomeOfVisits(t *testing.T) {
+	for name, want := range map[string][2]feed.Result{
+		"Colly: requests":          {feed.Unfinished, feed.Unsent},
+		"Colly: visited":           {feed.Done, feed.Failed},
+		"Colly: depth":             {feed.Skipped, feed.Skipped},
+		"Colly: forbidden domain":  {feed.Skipped, feed.Skipped},
+		"Colly: forbidden URL":     {feed.Skipped, feed.Skipped},
+		"Colly: no filter matches": {feed.Skipped, feed.Skipped},
+		"another error":            {feed.Skipped, feed.Failed},
+	} {
+		o := outcomeOf(errorsOfRequests()[name])
+		if got := [2]feed.Result{o.ofVisit(), o.ofSubmission()}; got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
 	}
-	denied := (*DisallowedError)(nil)
-	if errors.As(err, &denied) {
-		return denied
-	}
-	private := (*PrivateNetworkError)(nil)
-	foreign := (*ShardError)(nil)
-	unpaced := (*PaceError)(nil)
-	if errors.Is(err, ErrClosed) || errors.As(err, &private) || errors.As(err, &foreign) || errors.As(err, &unpaced) {
-		return err // the plugin has refused a second attempt, or the address of the connection
-	}
-	return nil
-}
-
-// isUnsent reports whether err, the error of a Turn, says that the request was not sent: the program
-// says so, or there was no connection.
-func isUnsent(err error) bool {
-	noName := (*net.DNSError)(nil)
-	dial := (*net.OpError)(nil)
-	return errors.Is(err, ErrNotSent) || errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &noName) ||
-		errors.As(err, &dial) && dial.Op == "dial"
-}
-
-// isTemporary reports whether a page that is denied with err may soon be allowed: its robots.txt
-// could not be read, or the Pacer has failed.
-func isTemporary(err error) bool {
-	denied := (*DisallowedError)(nil)
-	if errors.As(err, &denied) {
-		return isUnread(&denied.Decision)
-	}
-	unpaced := (*PaceError)(nil)
-	return errors.As(err, &unpaced)
-}
-
-// isLimit reports whether err denies a page because of StopRefused or MaxPages. The page may then
-// be fetched by a later run.
-func isLimit(err error) bool {
-	denied := (*DisallowedError)(nil)
-	return errors.As(err, &denied) && isLimitDenial(&denied.Decision)
-}
-
-// isSilence reports whether err denies a request because its host does not respond, so that its
-// robots.txt is not known and none of its pages can be fetched.
-func isSilence(err error) bool {
-	denied := (*DisallowedError)(nil)
-	return errors.As(err, &denied) && isUnread(&denied.Decision) && isUnanswered(denied.Decision.Err)
-}
-
-// isUnanswered reports whether err, the error of a robots.txt, says that the site has not answered:
-// there was no response, or one that a proxy may have sent.
-func isUnanswered(err error) bool {
-	noResponse := (*policy.NoResponseError)(nil)
-	status := (*policy.StatusError)(nil)
-	return errors.As(err, &noResponse) || errors.As(err, &status) && status.Proxy != ""
-}
-
-// denialOf returns the reason of err, the error of a denied request.
-func denialOf(err error) track.Denial {
-	unpaced := (*PaceError)(nil)
-	d := track.Denial{Temporary: errors.As(err, &unpaced)}
-	denied := (*DisallowedError)(nil)
-	if !errors.As(err, &denied) {
-		d.Later = isForbidden(err) || errors.Is(err, ErrRedirectWait)
-		return d
-	}
-	d.Later = denied.redirect
-	switch {
-	case isLimitDenial(&denied.Decision):
-		d.Version = denied.Decision.NextTry
-	case !isSilence(err): // otherwise each attempt may have requested the file again
-		d.Version = denied.Decision.Expires
-	}
-	return d
-}
-
-// isLimitDenial reports whether d denies a URL because of StopRefused or MaxPages.
-func isLimitDenial(d *Decision) bool {
-	return d.Reason == report.ReasonRefused || d.Reason == report.ReasonBudget
-}
-
-// isUnread reports whether d denies a URL because its robots.txt cannot be read now. A denial by
-// WhenForbidden is not such a denial: like that of a rule, it holds as long as the response may be
-// cached.
-func isUnread(d *Decision) bool {
-	return d.Option != policy.OptionWhenForbidden && (d.Reason == report.ReasonUnreachable || d.Reason == report.ReasonSiteDown)
-}
-
-// attemptOf returns the result of a page in a urlstore.Store that has ended with this status, or 0 if
-// there was no response, and this error.
-func attemptOf(ctx context.Context, status int, err error) feed.Result {
-	visited := (*colly.AlreadyVisitedError)(nil)
-	private := (*PrivateNetworkError)(nil)
-	foreign := (*ShardError)(nil)
-	denied := (*DisallowedError)(nil)
-	switch {
-	case err == nil, hasEnded(ctx, err):
-	case errors.As(err, &visited), errors.Is(err, colly.ErrAbortedBeforeRequest), errors.Is(err, colly.ErrAbortedAfterHeaders):
-		return feed.Done // the target of its redirect was visited, or a callback has aborted it
-	case isTemporary(err):
-		return feed.Failed
-	case isLimit(err):
-		return feed.Unsent
-	case errors.As(err, &denied), errors.As(err, &private), errors.As(err, &foreign):
-		return feed.Skipped
-	case isForbidden(err), errors.Is(err, colly.ErrForbiddenURL), errors.Is(err, colly.ErrNoURLFiltersMatch):
-		return feed.Skipped
-	case status > 0 && status < 400:
-		return feed.Done // Colly treats 203 to 399 as errors
-	}
-	return resultOf(ctx, status, err)
-}
-
-// submissionOf returns the result of a page if the collector has returned err without making a
-// request.
-func submissionOf(err error) feed.Result {
-	switch {
-	case errors.Is(err, colly.ErrMaxRequests):
-		return feed.Unsent
-	case errors.Is(err, colly.ErrMaxDepth), errors.Is(err, colly.ErrForbiddenDomain), errors.Is(err, colly.ErrForbiddenURL), errors.Is(err, colly.ErrNoURLFiltersMatch):
-		return feed.Skipped
-	}
-	return feed.Failed
-}
-
-// refusalOf returns the result of a page if the collector has returned err without making a
-// request.
-func refusalOf(err error) feed.Result {
-	visited := (*colly.AlreadyVisitedError)(nil)
-	switch {
-	case errors.Is(err, colly.ErrMaxRequests):
-		return feed.Unfinished
-	case errors.As(err, &visited):
-		return feed.Done
-	}
-	return feed.Skipped
-}
-
-// hasEnded reports whether the crawl has ended, which is then the reason for err.
-func hasEnded(ctx context.Context, err error) bool {
-	return ctx.Err() != nil || errors.Is(err, ErrClosed)
-}
-
-// resultOf returns the result of a page that has ended with this status, or 0 if there was no
-// response, and this error. With Colly's option ParseHTTPErrorResponse, err is nil for every
-// status.
-func resultOf(ctx context.Context, status int, err error) feed.Result {
-	if err == nil && status < 400 { // the usual case
-		return feed.Done
-	}
-	denied := (*DisallowedError)(nil)
-	switch {
-	case hasEnded(ctx, err):
-		return feed.Unfinished
-	case errors.As(err, &denied) && !denied.redirect:
-		return feed.Skipped
-	case status == http.StatusProxyAuthRequired, status == http.StatusRequestTimeout, status == http.StatusTooManyRequests:
-		return feed.Failed // the status is not a property of the page
-	case status >= 400 && status < 500:
-		return feed.Done // the page does not exist or is not public
-	}
-	return feed.Failed
 }

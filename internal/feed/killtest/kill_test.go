@@ -72,7 +72,7 @@ func TestNoPageIsLost(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("SIGTERM is not available on this system")
 	}
-	rounds := int(numberIn(t, roundsVariable, 12))
+	rounds := int(numberIn(t, roundsVariable, 8))
 	seed := numberIn(t, seedVariable, rand.Uint64())
 	newest := numberIn(t, newestVariable, random)
 	t.Logf("%s=%d", seedVariable, seed)

@@ -43,7 +43,7 @@ func TestCorpus(t *testing.T) {
 func TestGenerated(t *testing.T) {
 	r := rand.New(rand.NewPCG(24, 2))
 	counts := make(map[string]int)
-	rounds := 2000
+	rounds := 500
 	if testing.Short() {
 		rounds = 200
 	}

@@ -24,6 +24,19 @@ func retained[T any](tb testing.TB, build func() T) int {
 	return int(int64(after-before) / n)
 }
 
+// retainedAtMost is like retained. While the result is above most, it measures again, up to three
+// times, because the runtime may allocate at the same time.
+func retainedAtMost[T any](tb testing.TB, most int, build func() T) int {
+	tb.Helper()
+	n := retained(tb, build)
+	for range 2 {
+		if n > most {
+			n = min(n, retained(tb, build))
+		}
+	}
+	return n
+}
+
 func skipUnderRace(t *testing.T) {
 	if underRace {
 		t.Skip("the race detector allocates memory")
@@ -78,7 +91,7 @@ func TestRetainedRules(t *testing.T) {
 			if n > 20 {
 				most += 18 * n
 			}
-			if got := retained(t, func() *dialect.Group { return dialect.RFC9309().Parse(body).Group("x") }); got > most {
+			if got := retainedAtMost(t, most, func() *dialect.Group { return dialect.RFC9309().Parse(body).Group("x") }); got > most {
 				t.Errorf("%d %s rules keep %d bytes, want at most %d", n, name, got, most)
 			} else {
 				t.Logf("%d %s rules keep %d bytes of %d", n, name, got, most)
@@ -93,10 +106,10 @@ func TestSelfContained(t *testing.T) {
 	file := literalFile(15_000) // 400 KB
 	file = append(file, "\nUser-agent: ExampleBot\nDisallow: /x\n"...)
 	for _, d := range dialect.All() {
-		if n := retained(t, func() *dialect.Group { return d.Parse(file).Group("ExampleBot") }); n > 1000 {
+		if n := retainedAtMost(t, 1000, func() *dialect.Group { return d.Parse(file).Group("ExampleBot") }); n > 1000 {
 			t.Errorf("%s: a group of one rule keeps %d bytes", d, n)
 		}
-		if n := retained(t, func() []string { return d.Parse(append(file, "Sitemap: https://example.com/s.xml\n"...)).Sitemaps() }); n > 1000 {
+		if n := retainedAtMost(t, 1000, func() []string { return d.Parse(append(file, "Sitemap: https://example.com/s.xml\n"...)).Sitemaps() }); n > 1000 {
 			t.Errorf("%s: a list of one sitemap keeps %d bytes", d, n)
 		}
 	}

@@ -156,7 +156,7 @@ func (c *core) newClientRequest(req *http.Request) *request {
 	}
 	q.follow(req.Response)
 	if before, ok := handedOn(req.Response); ok {
-		q.probe = before.probe
+		q.marks = before.marks
 	}
 	return q
 }
@@ -365,8 +365,7 @@ func (ctl *controller) admitWithin(s *backend.Seam, req *http.Request, outer *ca
 	q.carried = true
 	q.redirect = false // it does not wait
 	if outer.client != nil {
-		q.charged = outer.client.charged
-		q.probe = outer.client.probe
+		q.marks = outer.client.marks.handOn(ofCarrier)
 	}
 	ctx := req.Context()
 	known := ctl.isKnown(ctx, q)
@@ -374,7 +373,6 @@ func (ctl *controller) admitWithin(s *backend.Seam, req *http.Request, outer *ca
 		outer.ticket.End() // reading robots.txt takes a turn
 	}
 	err := ctl.checkWithoutHook(ctx, q)
-	q.charged = "" // it is the carrier that gives it back
 	if err != nil {
 		return ctl.reject(ctx, q, err)
 	}

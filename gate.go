@@ -70,7 +70,8 @@ func isWeb(u *url.URL) bool { return u.Scheme == "http" || u.Scheme == "https" }
 // The caller sets the fields target, client, header and now of the request before each step.
 type gate struct {
 	*judge
-	sitemaps *sitemaps // nil if they are not followed
+	sitemaps   *sitemaps // nil if they are not followed
+	responders []responder
 }
 
 // redirectPatience returns how long a redirect of a collector may wait for a host with this delay.
@@ -102,20 +103,15 @@ func (g *gate) check(ctx context.Context, q *request) error {
 	if err := robotsAtPrivateAddress(v.policy, q.guard); err != nil {
 		return err
 	}
-	rule, reason := v.rule, v.reason
-	g.restrict(q.now, &v, q.exemptions(&v))
 	q.set(&v)
-	if v.reason != reason && !q.redirect && q.isKnownFresh(ctx) {
-		v.allow(rule, reason) // a page that is not sent needs no limit
-		q.set(&v)
-	}
+	g.applyLimits(ctx, q)
 	if (v.reason == report.ReasonUnreachable || v.reason == report.ReasonSiteDown) && !v.policy.Refused() {
 		v.host.Skip(q.now, &q.ticket) // the next page reads robots.txt again, when its turn comes
 	}
 	if q.entry != nil && v.reason != report.ReasonNofollow { // otherwise no collector could visit the pages, or the file was not read
 		g.sitemaps.offer(v.policy)
 	}
-	dry, err := g.enforce(&v, q.target.url, q.numbers)
+	dry, err := g.enforce(&q.verdict, q.target.url, q.numbers)
 	if q.dry == nil || !again { // without a dry run, the first denial of a URL would be final
 		q.dry = dry
 	}
@@ -270,9 +266,6 @@ type request struct {
 	uncached   bool        // its headers keep Colly from serving it from CacheDir
 	reread     bool        // robots.txt was read when its turn came, so that is not done again
 	known      knownPage   // what an earlier visit has left in the Store
-	retries    int         // how often it may be sent again after 429 or 503; set when it is sent
-	charged    string      // the host that counts it for MaxPages; "" if none does
-	tries      string      // the host that it has become the probe of; "" if none. See page.probe.
 }
 
 // A page is what all exchanges of one colly.Request share: the request and the redirects that
@@ -284,7 +277,7 @@ type page struct {
 	fed   *fedPage   // nil if no sitemap lists it
 	store *pageStore // of the collector; nil if the page is not requested conditionally
 	after func()     // is called when the last exchange has ended; may be nil
-	probe string     // the host that is stopped, and that the page is the probe of; "" if there is none
+	marks marks      // of the limits and the responders
 }
 
 // numbers are the IDs that Colly gives to a collector and a request. They are 0 for requests of
@@ -440,10 +433,6 @@ func (q *request) wait(ctx context.Context, direct bool) error {
 	return err
 }
 
-// throttledPatience is the longest time that a page with status 429 or 503 waits for its next
-// attempt, because it holds a slot of a LimitRule while it waits.
-const throttledPatience = 5 * time.Minute
-
 // Answered implements backend.Trip. A redirect gives its place back here and not when its body is
 // closed, because the user's redirect handler may visit the same host before that.
 func (q *request) Answered(resp *http.Response) (again bool, log func()) {
@@ -456,10 +445,13 @@ func (q *request) Answered(resp *http.Response) (again bool, log func()) {
 		pages = 0
 	}
 	log = q.recordResponse(resp, pages)
-	if q.signsAgain(resp) {
-		return true, log
+	for _, r := range q.gate.responders {
+		again, also := r.answered(q, resp)
+		log = both(log, also)
+		if again {
+			return true, log
+		}
 	}
-	log = both(log, q.recordResult(resp))
 	if q.isUnchanged(resp) {
 		log = both(log, q.confirm(resp))
 		if q.early {
@@ -468,12 +460,6 @@ func (q *request) Answered(resp *http.Response) (again bool, log func()) {
 		return false, log
 	}
 	if throttled(resp) {
-		if q.retries > 0 && !isChallenge(resp.Header) && backend.Repeatable(resp.Request) && !q.host.BusyFor(time.Now(), throttledPatience) {
-			q.retries--
-			q.trace.again(q.host, nil)
-			q.ticket.End() // log may take any time
-			return true, log
-		}
 		q.host.Count(1, 0) // the spider gets the response, so it counts as a page
 	}
 	if !redirect && q.verdict.settings.purpose != 0 {
@@ -495,6 +481,7 @@ type pageKey struct{}
 // Response of that request to this response, whose Request has the page in its context.
 func (q *request) handOn(redirect *http.Response) {
 	next := q.page
+	next.marks = q.marks.handOn(ofRedirect)
 	ctx := context.WithValue(redirect.Request.Context(), pageKey{}, &next)
 	redirect.Request = redirect.Request.WithContext(ctx)
 	q.fed = nil
@@ -521,7 +508,9 @@ func handedOn(redirect *http.Response) (p page, ok bool) {
 	if !ok {
 		return page{}, false
 	}
-	return *before, true
+	p = *before
+	p.marks = before.marks.handOn(ofRedirect)
+	return p, true
 }
 
 // Again implements backend.Trip. The request waits for its turn once more, which may take long, so

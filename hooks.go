@@ -631,7 +631,6 @@ func (ctl *controller) Before(s *backend.Seam, req *http.Request) (backend.Trip,
 // send prepares q, which has started, for the wire.
 func (ctl *controller) send(q *request, s *backend.Seam, req *http.Request) {
 	q.ctx = req.Context()
-	q.retries = q.verdict.settings.retryThrottled
 	q.through = s.Transport()
 	q.makeConditional(req)
 	ctl.prepareTrace(q, req)

@@ -265,10 +265,10 @@ func robotsOf(n int) string {
 func quiet() Option { return Logger(slog.New(slog.DiscardHandler)) }
 
 // warm returns the hooks of a collector that has already visited the site.
-func warm(tb testing.TB, rules int, url string) (*hooks, *colly.Request) {
+func warm(tb testing.TB, rules int, url string, opts ...Option) (*hooks, *colly.Request) {
 	c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"), colly.AllowURLRevisit())
 	c.WithTransport(canned{robotsOf(rules)})
-	p, err := WithRobots(c, quiet())
+	p, err := WithRobots(c, append(opts, quiet())...)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -293,6 +293,142 @@ func TestOnRequestDoesNotAllocate(t *testing.T) {
 				t.Errorf("%s: OnRequest allocates %v times, async %t", url, n, async)
 			}
 		}
+	}
+}
+
+// A queryRule is a rule that denies pages with a query. It shows that a feature needs no other file.
+type queryRule struct{}
+
+func (queryRule) judge(_ time.Time, c candidate) *denial {
+	if c.url.RawQuery == "" {
+		return nil
+	}
+	return queryDenied
+}
+
+var queryDenied = &denial{reason: "query"}
+
+// TestNewRule adds a rule to a plugin. Check, a collector, a client and the counts know it.
+func TestNewRule(t *testing.T) {
+	c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
+	web := canned{robotsOf(9)}
+	c.WithTransport(web)
+	var denied []string
+	p, err := WithRobots(c, quiet(), OnDenied(func(r *colly.Request, _ error) { denied = append(denied, r.URL.String()) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	p.rules = append(p.rules, queryRule{})
+	if err := c.Visit("http://example.test/some/page.html"); err != nil {
+		t.Error(err)
+	}
+	const withQuery = "http://example.test/some/page.html?id=1"
+	d, err := p.Check(t.Context(), withQuery)
+	if err != nil || d.Allowed || d.Reason != "query" {
+		t.Errorf("Check: %v, %v", d, err)
+	}
+	failure := outcomeOf(c.Visit(withQuery))
+	if failure.denied == nil || failure.denied.Decision.Reason != "query" {
+		t.Errorf("Visit: %v", failure.err)
+	}
+	_, err = (&http.Client{Transport: p.Transport(web)}).Get(withQuery)
+	failure = outcomeOf(err)
+	if failure.denied == nil || failure.denied.Decision.Reason != "query" {
+		t.Errorf("Get: %v", err)
+	}
+	if !slices.Equal(denied, []string{withQuery}) || p.Stats().Decisions["query"] != 2 {
+		t.Errorf("OnDenied was called for %q, counts %v", denied, p.Stats().Decisions)
+	}
+}
+
+// fiveRules returns the hooks of a plugin with three rules and two limits, which allow every page.
+func fiveRules(tb testing.TB, url string) (*hooks, *colly.Request) {
+	l, r := warm(tb, 9, url, Purpose(usage.Search), EnforceUsage(), EnforceRobotsTags(), StopRefused(3), MaxPages(1<<30))
+	l.rules = append(l.rules, queryRule{})
+	if len(l.rules) != 3 || len(l.limits) != 2 {
+		tb.Fatalf("%d rules and %d limits", len(l.rules), len(l.limits))
+	}
+	return l, r
+}
+
+// TestRulesDoNotAllocate checks that rules and limits need no memory for a page that they allow. (A
+// page that waits for its host needs a function that asks the limits again.)
+func TestRulesDoNotAllocate(t *testing.T) {
+	if underRace() {
+		t.Skip("the race detector also allocates")
+	}
+	const url = "http://example.test/some/page.html"
+	with, page := fiveRules(t, url)
+	q := with.newPage(page, nil)
+	defer q.close()
+	ask := func() {
+		with.describe(q, page)
+		if err := with.check(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+		if err := with.claim(q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := testing.AllocsPerRun(100, ask); n != 0 {
+		t.Errorf("a page with five rules allocates %v times", n)
+	}
+}
+
+// BenchmarkRules measures what rules cost: the hook in OnRequest without rules, and the judgement of
+// a page without rules and with five of them.
+func BenchmarkRules(b *testing.B) {
+	const url = "http://example.test/some/page.html"
+	judge := func(l *hooks, r *colly.Request) func(*testing.B) {
+		return func(b *testing.B) {
+			q := l.newPage(r, nil)
+			defer q.close()
+			l.describe(q, r)
+			b.ReportAllocs()
+			for b.Loop() {
+				l.check(b.Context(), q)
+				l.claim(q)
+			}
+		}
+	}
+	l, r := warm(b, 9, url)
+	b.Run("none", judge(l, r))
+	l, r = fiveRules(b, url)
+	b.Run("five", judge(l, r))
+}
+
+// TestMarks checks the marks of one request and of those that get them from it.
+func TestMarks(t *testing.T) {
+	var m marks
+	for _, by := range []string{"a", "b", "c"} {
+		m.set(mark{by: by, host: by + ".test"})
+	}
+	m.set(mark{by: "b", host: "other.test", count: 2})
+	redirect := m.handOn(ofRedirect)
+	inner := redirect.handOn(ofCarrier)
+	m.set(mark{by: "c", host: "later.test"})
+	m.clear("a")
+	for _, row := range []struct {
+		m    marks
+		by   string
+		want mark
+	}{
+		{m: m, by: "a"},
+		{m: m, by: "d"},
+		{m: m, by: "b", want: mark{by: "b", host: "other.test", count: 2}},
+		{m: m, by: "c", want: mark{by: "c", host: "later.test"}},
+		{m: redirect, by: "a", want: mark{by: "a", host: "a.test", source: ofRedirect}},
+		{m: redirect, by: "c", want: mark{by: "c", host: "c.test", source: ofRedirect}},
+		{m: inner, by: "c", want: mark{by: "c", host: "c.test", source: ofRedirect}},
+	} {
+		if got := row.m.of(row.by); got != row.want {
+			t.Errorf("the mark of %s is %+v, want %+v", row.by, got, row.want)
+		}
+	}
+	none := (*marks)(nil)
+	if none.of("a") != (mark{}) {
+		t.Error("no marks have a mark")
 	}
 }
 

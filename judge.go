@@ -18,7 +18,6 @@ import (
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/redact"
-	"github.com/collyrobots/collyrobots/internal/stop"
 	"github.com/collyrobots/collyrobots/internal/weburl"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/usage"
@@ -27,17 +26,19 @@ import (
 // A judge decides about URLs. In a dry run, enforce returns a denial apart from its error, so that the
 // request goes on.
 type judge struct {
-	settings *settings
-	dryRun   bool
-	shard    shard
-	limiter  *limiter
-	policies *policies
-	report   *reporter
-	decided  *decisions
-	tdm      tdmFiles
-	uses     uses
-	stops    stop.Hosts    // the hosts that refuse requests
-	sent     *budget.Pages // the pages that count for MaxPages
+	settings  *settings
+	dryRun    bool
+	shard     shard
+	limiter   *limiter
+	policies  *policies
+	report    *reporter
+	decided   *decisions
+	tdm       tdmFiles
+	uses      uses
+	rules     []rule
+	limits    []limit
+	refusals  *refusals
+	pageLimit *pageLimit
 }
 
 // newJudge returns the judge of a new plugin, with its limiter and its policies.
@@ -49,30 +50,30 @@ func newJudge(config *config, r *reporter) *judge {
 		limiter.share(&sharedPace{pacer: config.pacer, report: r})
 	}
 	return &judge{
-		settings: &config.settings,
-		dryRun:   config.dryRun,
-		shard:    config.shard,
-		limiter:  limiter,
-		policies: policies,
-		report:   r,
-		decided:  newDecisions(),
-		sent:     budget.New(),
+		settings:  &config.settings,
+		dryRun:    config.dryRun,
+		shard:     config.shard,
+		limiter:   limiter,
+		policies:  policies,
+		report:    r,
+		decided:   newDecisions(),
+		refusals:  &refusals{report: r},
+		pageLimit: &pageLimit{sent: budget.New()},
 	}
 }
 
 // A verdict is the decision about a URL, with the settings and the policy that have led to it.
 type verdict struct {
-	host       *pace.Host
-	settings   *hostSettings
-	policy     *policy.Policy
-	reader     *reader     // of policy; nil if robots.txt is ignored
-	source     pace.Source // of the crawl delay of policy; zero if there is none
-	rule       dialect.Decision
-	reason     report.Reason
-	tdm        *usage.TDMFile // nil if the site has none, or if it is not used
-	waited     bool           // the decision has waited for the TDMRep file
-	linkedFrom string         // Decision.LinkedFrom
-	stopped    *stop.Status   // nil unless reason is report.ReasonRefused
+	host     *pace.Host
+	settings *hostSettings
+	policy   *policy.Policy
+	reader   *reader     // of policy; nil if robots.txt is ignored
+	source   pace.Source // of the crawl delay of policy; zero if there is none
+	rule     dialect.Decision
+	reason   report.Reason
+	tdm      *usage.TDMFile // nil if the site has none, or if it is not used
+	waited   bool           // the decision has waited for the TDMRep file
+	denial   *denial        // of the rule or the limit that denies the URL; nil if none does
 }
 
 // decide finds the policy that applies to t at now, and applies it. If t has a Host header, the
@@ -83,7 +84,7 @@ func (j *judge) decide(ctx context.Context, now time.Time, t target, f fetcher) 
 	var v verdict
 	a, err := j.begin(&v, now, t, f)
 	if err != nil || v.policy != nil {
-		v.denyLink(t.linkedFrom)
+		j.applyRules(now, &v, &t)
 		return v, err
 	}
 	v.policy = v.reader.known(ctx, now, a, v.host)
@@ -103,32 +104,38 @@ func (j *judge) decide(ctx context.Context, now time.Time, t target, f fetcher) 
 		v.reason, v.rule = apply(v.policy, t.url)
 	}
 	if (v.settings.purpose != 0 || v.settings.tdmRep) && v.rule.Allowed && !t.isFile {
-		err = j.considerUsage(ctx, &v, t, f)
+		err = j.findTDM(ctx, &v, t, f)
 	}
-	v.denyLink(t.linkedFrom)
+	j.applyRules(now, &v, &t)
 	return v, err
 }
 
-// denyLink denies a URL if from is not empty. from is the page with a link to the URL that must not
-// be followed. A URL that is already denied keeps its Reason.
-func (v *verdict) denyLink(from string) {
-	if !v.rule.Allowed || from == "" {
-		return
+// A nofollowRule is the rule of the option EnforceRobotsTags. It denies links that must not be
+// followed.
+type nofollowRule struct{}
+
+func (nofollowRule) judge(_ time.Time, c candidate) *denial {
+	if c.linkedFrom == "" {
+		return nil
 	}
-	v.deny(report.ReasonNofollow)
-	v.linkedFrom = from
+	return linkDenied(c.linkedFrom)
+}
+
+// linkDenied returns the denial of a link on the page from.
+func linkDenied(from string) *denial {
+	return &denial{reason: report.ReasonNofollow, describe: func(d *Decision) { d.LinkedFrom = from }}
 }
 
 // nofollowVerdict returns the verdict on a link that must not be followed, to an authority whose
 // robots.txt is not known. from is the page with the link.
 func nofollowVerdict(host *pace.Host, s *hostSettings, a dialect.Authority, from string) verdict {
-	return verdict{
-		host:       host,
-		settings:   s,
-		policy:     &policy.Policy{Authority: a, RobotsStatus: policy.NoRobots},
-		reason:     report.ReasonNofollow,
-		linkedFrom: from,
+	v := verdict{
+		host:     host,
+		settings: s,
+		policy:   &policy.Policy{Authority: a, RobotsStatus: policy.NoRobots},
 	}
+	v.deny(linkDenied(from))
+	return v
 }
 
 // recall is like decide, but uses only files that are known. It returns an error if robots.txt is
@@ -266,7 +273,6 @@ func (v *verdict) decision(u *url.URL) Decision {
 		RobotsURL:  v.policy.RobotsURL(),
 		Allowed:    v.rule.Allowed,
 		Reason:     v.reason,
-		LinkedFrom: v.linkedFrom,
 		Dialect:    v.settings.dialect,
 		Option:     v.settings.override(v.policy),
 		Token:      v.reader.token(),
@@ -288,12 +294,8 @@ func (v *verdict) decision(u *url.URL) Decision {
 		d.Fetched = time.Time{}
 		d.Expires = time.Time{}
 	}
-	switch v.reason {
-	case report.ReasonRefused:
-		d.Refusals = v.stopped.InRow
-		d.NextTry = v.stopped.Until
-	case report.ReasonBudget:
-		d.MaxPages = v.settings.maxPages
+	if v.denial != nil && v.denial.describe != nil {
+		v.denial.describe(&d)
 	}
 	return d
 }

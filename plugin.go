@@ -53,6 +53,7 @@ func New(opts ...Option) (*Plugin, error) {
 		shadows:   newShadows(config.shadows),
 		untracked: newUntracked(),
 	}
+	c.addFeatures()
 	if config.feed != nil {
 		c.sitemaps = newSitemaps(j, *config.feed, config.store, config.log)
 		c.fed.inUse.Store(true)
@@ -153,7 +154,7 @@ func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
 	if err != nil {
 		return Decision{}, err
 	}
-	p.restrict(time.Now(), &v, exempt{})
+	p.restrict(time.Now(), &v, &t)
 	return v.decision(u), nil
 }
 
@@ -285,7 +286,7 @@ func (p *Plugin) Attach(c *colly.Collector) error {
 	}
 	h := &hooks{core: p.core, controller: p.controller, c: c, handle: handle}
 	h.inPlace.Store(seam)
-	h.enforcesTags = slices.ContainsFunc(p.settings.all(), func(s *hostSettings) bool { return s.enforceTags })
+	h.enforcesTags = p.settings.isForAny(func(s *hostSettings) bool { return s.enforceTags })
 	err = errors.Join(h.watchStorage(), p.revalidation.add(h), p.frontier.add(h))
 	if err != nil {
 		return err

@@ -86,26 +86,23 @@ func (c *config) usageFaults() (faults []error) {
 	return faults
 }
 
-// considerUsage finds the TDMRep file of the site of t, which v allows, if the option is set. If EnforceUsage is set and
-// the owner of t disallows the purpose of the crawl, it changes v to a denial.
-func (j *judge) considerUsage(ctx context.Context, v *verdict, t target, f fetcher) error {
-	err := j.findTDM(ctx, v, t, f)
-	if err != nil {
-		return err
-	}
-	v.applyUsage(t.url)
-	return nil
-}
+// A usageRule is the rule of the option EnforceUsage. It denies pages whose owner disallows the
+// purpose of the crawl.
+type usageRule struct{}
 
-// applyUsage changes v to a denial if EnforceUsage is set and the owner of u disallows the purpose
-// of the crawl. A denial stays as it is.
-func (v *verdict) applyUsage(u *url.URL) {
-	if !v.settings.enforceUsage || !v.rule.Allowed {
-		return
+// usageDisallowed is the denial of a usageRule.
+var usageDisallowed = &denial{reason: report.ReasonUsage}
+
+func (usageRule) judge(_ time.Time, c candidate) *denial {
+	s := c.settings
+	if !s.enforceUsage || s.ignoreRobots || c.isFile {
+		return nil
 	}
-	if v.preferences(u).Of(v.settings.purpose).Preference == usage.Disallowed {
-		v.deny(report.ReasonUsage)
+	p := preferencesFor(c.url, usage.Sources{Robots: c.policy.Usage(), TDMFile: c.tdm})
+	if p.Of(s.purpose).Preference != usage.Disallowed {
+		return nil
 	}
+	return usageDisallowed
 }
 
 // preferences returns the preferences for u that are known before it is fetched, without the hashes
@@ -114,7 +111,11 @@ func (v *verdict) preferences(u *url.URL) usage.Preferences {
 	if !v.rule.Allowed && v.reason != report.ReasonUsage {
 		return usage.Preferences{}
 	}
-	s := v.sources()
+	return preferencesFor(u, v.sources())
+}
+
+// preferencesFor returns the preferences for u in some sources, without the hashes of the sources.
+func preferencesFor(u *url.URL, s usage.Sources) usage.Preferences {
 	if s.Robots == nil && s.TDMFile == nil {
 		return usage.Preferences{}
 	}
@@ -526,7 +527,7 @@ func (j *judge) judgeTDM(ctx context.Context, t target, f fetcher) (verdict, err
 	if err != nil {
 		return v, err
 	}
-	j.restrict(time.Now(), &v, exempt{budget: true})
+	j.restrict(time.Now(), &v, &t)
 	switch {
 	case v.reason == report.ReasonRefused:
 		return v, &tdmError{reason: "the host refuses requests"}

@@ -182,7 +182,7 @@ func (f *feeder) judge(ctx context.Context, t target, from origin) (verdict, err
 	if err != nil {
 		return verdict{}, err
 	}
-	f.restrict(time.Now(), &v, exempt{budget: t.isFile})
+	f.restrict(time.Now(), &v, &t)
 	_, err = f.enforce(&v, t.url, numbers{})
 	if o := outcomeOf(err); o.denied != nil {
 		f.countDenied(v.host, o.denied, numbers{})

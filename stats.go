@@ -105,13 +105,13 @@ func countEnding(s *Stats, e report.Ending) {
 
 // addLimits sets the fields of StopRefused and MaxPages.
 func (p *Plugin) addLimits(s *report.HostStats) {
-	refusals := p.stops.Status(s.Host)
+	refusals := p.refusals.hosts.Status(s.Host)
 	s.RefusalsInRow = refusals.InRow
 	s.Stopped = refusals.Since
 	s.NextTry = refusals.Until
 	s.MaxPages = p.settings.of(s.Host).maxPages
 	if s.MaxPages > 0 {
-		s.PagesSent = p.sent.Used(s.Host)
+		s.PagesSent = p.pageLimit.sent.Used(s.Host)
 	}
 }
 
@@ -365,7 +365,9 @@ func (all shadows) compare(ctx context.Context, q *request) {
 		settings.dialect = all[i].stats.Dialect
 		other := verdict{host: v.host, settings: &settings, policy: pol, tdm: v.tdm}
 		other.reason, other.rule = apply(pol, u)
-		other.applyUsage(u)
+		if other.rule.Allowed {
+			other.denyIf(usageRule{}.judge(q.now, candidateOf(&other, &q.target)))
+		}
 		all[i].add(v, other, u)
 	}
 }

@@ -105,12 +105,12 @@ func (c *clients) Before(s *backend.Seam, req *http.Request) (backend.Trip, erro
 	if !hasRobots(req.URL) {
 		return nil, nil
 	}
-	q := c.newTransportRequest(s, req)
+	q := c.controller.newTransportRequest(s, req)
 	ctx, stop := backend.WaitContext(req)
 	defer stop()
 	err := c.admitClient(ctx, q)
 	if err != nil {
-		return nil, c.reject(ctx, q, err)
+		return nil, c.controller.reject(ctx, q, err)
 	}
 	c.send(q, s, req)
 	return q, nil
@@ -127,11 +127,11 @@ func (ctl *controller) admitClient(ctx context.Context, q *request) error {
 	if err != nil {
 		return err
 	}
-	err = ctl.enter(ctx, q, nil)
+	err = ctl.gate.enter(ctx, q, nil)
 	if err != nil {
 		return err
 	}
-	return ctl.start(ctx, q, true)
+	return ctl.gate.start(ctx, q, true)
 }
 
 // newTransportRequest returns the record of a request that net/http sends with s.
@@ -148,7 +148,7 @@ func (c *core) newTransportRequest(s *backend.Seam, req *http.Request) *request 
 // newClientRequest returns the record of a request of a client. No hook looks for it, so it is not
 // in the table of requests.
 func (c *core) newClientRequest(req *http.Request) *request {
-	q := &request{gate: &c.gate, now: time.Now()}
+	q := &request{gate: c.gate, now: time.Now()}
 	q.limiter = c.limiter
 	q.target = target{url: req.URL, userAgent: userAgentOf(req.Header)}
 	if req.Host != req.URL.Host {
@@ -368,7 +368,7 @@ func (ctl *controller) admitWithin(s *backend.Seam, req *http.Request, outer *ca
 		q.marks = outer.client.marks.handOn(ofCarrier)
 	}
 	ctx := req.Context()
-	known := ctl.isKnown(ctx, q)
+	known := ctl.judge.isKnown(ctx, q)
 	if !known {
 		outer.ticket.End() // reading robots.txt takes a turn
 	}

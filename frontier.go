@@ -256,7 +256,7 @@ func (h *hooks) newPageOf(r *colly.Request, fed *fedPage) *urlstore.Page {
 		Depth:     r.Depth,
 		Request:   h.marshal(r),
 	}
-	if u := h.cleaned(r.URL); u != r.URL {
+	if u := h.judge.cleaned(r.URL); u != r.URL {
 		p.Key = u.String()
 	}
 	if fed != nil {
@@ -897,7 +897,7 @@ func (d *dispatcher) submit(p *urlstore.Page) {
 	case d.ctx.Err() != nil:
 		d.end(p, urlstore.Returned)
 	case h == nil:
-		d.report.warn("a page waits for a collector that is not attached: attach the collectors in the same order in each run", "url", redact.Text(p.URL), "count", p.Collector+1)
+		d.frontier.report.warn("a page waits for a collector that is not attached: attach the collectors in the same order in each run", "url", redact.Text(p.URL), "count", p.Collector+1)
 		d.end(p, urlstore.Postponed)
 	case !h.c.Async, h.c.Context.Err() != nil:
 		d.end(p, urlstore.Postponed)

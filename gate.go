@@ -290,7 +290,7 @@ func (c *core) newRequest(u *url.URL, p page) *request {
 	e := c.requests.Open(u, now)
 	q := &e.Record
 	q.entry = e
-	q.gate = &c.gate
+	q.gate = c.gate
 	q.limiter = c.limiter
 	q.target.url = u
 	q.page = p

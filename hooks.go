@@ -198,7 +198,7 @@ func (h *hooks) admit(q *request, r *colly.Request) error {
 	if h.frontier.mustReturnUnchecked(ctx, q) {
 		return errReturned
 	}
-	err := h.check(ctx, q)
+	err := h.gate.check(ctx, q)
 	if err == nil && h.frontier.mustReturn(q) {
 		return errReturned
 	}
@@ -217,7 +217,7 @@ func (h *hooks) admit(q *request, r *colly.Request) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return h.enter(ctx, q, h.tellDebugger)
+	return h.gate.enter(ctx, q, h.tellDebugger)
 }
 
 // refuse makes a page fail that OnRequest has not admitted. A page whose robots.txt got no response
@@ -337,13 +337,13 @@ func (h *hooks) begin(q *request, r *colly.Request) error {
 	judged := q.target
 	h.describe(q, r)
 	if q.refusal != nil || !q.unchanged() || q.target != judged || q.newest(ctx) != q.verdict.policy {
-		err := h.check(ctx, q)
+		err := h.gate.check(ctx, q)
 		if err != nil {
 			return err
 		}
 		q.recall(ctx)
 	}
-	return h.start(ctx, q, false)
+	return h.gate.start(ctx, q, false)
 }
 
 // onResponse is called before the user's callbacks, which may take long.
@@ -612,7 +612,7 @@ func (ctl *controller) Before(s *backend.Seam, req *http.Request) (backend.Trip,
 		q.giveBack() // robots.txt may have to be read under the new name, which takes a turn
 	}
 	if sameName {
-		err := ctl.claim(q)
+		err := ctl.gate.claim(q)
 		if err != nil {
 			return nil, ctl.reject(req.Context(), q, err)
 		}
@@ -680,7 +680,7 @@ func (ctl *controller) admit(ctx context.Context, q *request) error {
 		return err
 	}
 	q.recall(ctx)
-	return ctl.start(ctx, q, true)
+	return ctl.gate.start(ctx, q, true)
 }
 
 // admitRedirect is admit for a redirect of a collector. The delay of its host may become known only
@@ -696,7 +696,7 @@ func (ctl *controller) admitRedirect(ctx context.Context, q *request) error {
 	q.recall(ctx)
 	delay = q.host.Delay(time.Now())
 	return atMost(ctx, redirectPatience(delay), func(ctx context.Context) error {
-		return ctl.start(ctx, q, true)
+		return ctl.gate.start(ctx, q, true)
 	})
 }
 
@@ -709,7 +709,7 @@ func atMost(ctx context.Context, d time.Duration, wait func(context.Context) err
 
 // checkWithoutHook checks q, and logs a denial of a dry run, because no hook does so.
 func (ctl *controller) checkWithoutHook(ctx context.Context, q *request) error {
-	err := ctl.check(ctx, q)
+	err := ctl.gate.check(ctx, q)
 	if q.dry != nil {
 		ctl.report.notSent(q.target.url, q.dry, true)
 	}
@@ -722,7 +722,7 @@ func (c *core) reject(ctx context.Context, q *request, err error) error {
 	o := outcomeOf(err)
 	switch {
 	case o.denied != nil:
-		c.countDenied(q.host, o.denied, q.numbers)
+		c.judge.countDenied(q.host, o.denied, q.numbers)
 	case o.forbidden, o.late:
 		c.report.tellUnsent(q.target.url, err, q.numbers)
 	case q.host != nil && o.isEnd(ctx):

@@ -319,7 +319,7 @@ func TestNewRule(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	p.rules = append(p.rules, queryRule{})
+	p.judge.rules = append(p.judge.rules, queryRule{})
 	if err := c.Visit("http://example.test/some/page.html"); err != nil {
 		t.Error(err)
 	}
@@ -345,9 +345,9 @@ func TestNewRule(t *testing.T) {
 // fiveRules returns the hooks of a plugin with three rules and two limits, which allow every page.
 func fiveRules(tb testing.TB, url string) (*hooks, *colly.Request) {
 	l, r := warm(tb, 9, url, Purpose(usage.Search), EnforceUsage(), EnforceRobotsTags(), StopRefused(3), MaxPages(1<<30))
-	l.rules = append(l.rules, queryRule{})
-	if len(l.rules) != 3 || len(l.limits) != 2 {
-		tb.Fatalf("%d rules and %d limits", len(l.rules), len(l.limits))
+	l.judge.rules = append(l.judge.rules, queryRule{})
+	if len(l.judge.rules) != 3 || len(l.judge.limits) != 2 {
+		tb.Fatalf("%d rules and %d limits", len(l.judge.rules), len(l.judge.limits))
 	}
 	return l, r
 }
@@ -364,10 +364,10 @@ func TestRulesDoNotAllocate(t *testing.T) {
 	defer q.close()
 	ask := func() {
 		with.describe(q, page)
-		if err := with.check(t.Context(), q); err != nil {
+		if err := with.gate.check(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
-		if err := with.claim(q); err != nil {
+		if err := with.gate.claim(q); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -387,8 +387,8 @@ func BenchmarkRules(b *testing.B) {
 			l.describe(q, r)
 			b.ReportAllocs()
 			for b.Loop() {
-				l.check(b.Context(), q)
-				l.claim(q)
+				l.gate.check(b.Context(), q)
+				l.gate.claim(q)
 			}
 		}
 	}

@@ -94,7 +94,7 @@ func (c *config) warnings(warn func(what string, args ...any)) {
 		c.delayWarnings(s, warn)
 		s.robotsTxtWarnings(warn)
 	}
-	if c.ignoreRobots {
+	if c.settings.ignoreRobots {
 		warn("IgnoreRobotsWithPermission applies to all hosts; use it inside ForHosts, for hosts whose owner has agreed")
 	}
 	for _, pattern := range c.emptyPatterns {

@@ -46,16 +46,24 @@ func New(opts ...Option) (*Plugin, error) {
 	r := newReporter(config)
 	j := newJudge(config, r)
 	c := &core{
-		gate:      gate{judge: j},
+		judge:     j,
+		gate:      &gate{judge: j},
+		settings:  j.settings,
+		dryRun:    j.dryRun,
+		shard:     j.shard,
+		limiter:   j.limiter,
+		policies:  j.policies,
+		report:    r,
 		started:   time.Now(),
 		bubbled:   inBubble(),
 		requests:  handoff.New((*request).abandon),
 		shadows:   newShadows(config.shadows),
 		untracked: newUntracked(),
 	}
-	c.addFeatures()
+	c.gate.addFeatures()
 	if config.feed != nil {
 		c.sitemaps = newSitemaps(j, *config.feed, config.store, config.log)
+		c.gate.sitemaps = c.sitemaps
 		c.fed.inUse.Store(true)
 	}
 	if config.revalidates() {
@@ -69,8 +77,20 @@ func New(opts ...Option) (*Plugin, error) {
 }
 
 // A core is the state that the collectors of one plugin share.
+//
+// The fields from settings to report are those of judge. They are here because a field is promoted
+// through one level of embedding at most.
 type core struct {
-	gate
+	judge    *judge
+	gate     *gate
+	sitemaps *sitemaps // nil if they are not followed
+	settings *settings
+	dryRun   bool
+	shard    shard
+	limiter  *limiter
+	policies *policies
+	report   *reporter
+
 	started   time.Time
 	bubbled   bool // it was made in a bubble of testing/synctest
 	requests  *handoff.Table[request]
@@ -150,11 +170,11 @@ func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
 	ctx, userAgent, f := p.own(ctx)
 	f.readsTDM = true
 	t := target{url: u, userAgent: userAgent}
-	v, err := p.decide(ctx, time.Now(), t, f)
+	v, err := p.judge.decide(ctx, time.Now(), t, f)
 	if err != nil {
 		return Decision{}, err
 	}
-	p.restrict(time.Now(), &v, &t)
+	p.judge.restrict(time.Now(), &v, &t)
 	return v.decision(u), nil
 }
 

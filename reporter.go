@@ -228,7 +228,7 @@ func (r *reporter) tellWaiting(q *request) bool {
 	}
 	e := eventOfPace(report.EventWaiting, q.now, s)
 	e.URL = q.target.url.Redacted()
-	e.Collector = q.collector
+	e.Collector = q.page.collector
 	e.Request = q.numbers.request
 	e.Count = s.Waiting + 1
 	e.Until = s.NextStart
@@ -326,7 +326,7 @@ func (r *reporter) tellRefused(q *request, status int, err error, s stop.Status)
 		Time:      time.Now(),
 		Host:      q.host.Name(),
 		URL:       q.target.url.Redacted(),
-		Collector: q.collector,
+		Collector: q.page.collector,
 		Request:   q.numbers.request,
 		Status:    status,
 		Err:       redact.Error(err),

@@ -75,7 +75,7 @@ func TDMRep() Option {
 // usageFaults returns a fault for each EnforceUsage without a Purpose.
 func (c *config) usageFaults() (faults []error) {
 	missing := fault("EnforceUsage", "needs the option Purpose")
-	if c.enforceUsage && c.purpose == 0 {
+	if c.settings.enforceUsage && c.settings.purpose == 0 {
 		return []error{missing}
 	}
 	for _, h := range c.perHost {
@@ -161,7 +161,7 @@ func (p *Plugin) Usage(r *colly.Response) usage.Terms {
 // sourcesOf returns the files that were in force when r was requested or, if that is not known, the
 // ones that are in force now.
 func (p *Plugin) sourcesOf(r *colly.Request) usage.Sources {
-	v, known := p.uses.find(r.URL)
+	v, known := p.judge.uses.find(r.URL)
 	if !known {
 		var err error
 		v, err = p.verdictNow(r)
@@ -184,7 +184,7 @@ func (p *Plugin) verdictNow(r *colly.Request) (verdict, error) {
 		header = *r.Headers
 	}
 	_, _, f := p.own(context.Background())
-	return p.recall(targetOf(r.URL, r.Host, header), f)
+	return p.judge.recall(targetOf(r.URL, r.Host, header), f)
 }
 
 // isHTML reports whether a response is an HTML page. Like Colly, it looks at the body if there is
@@ -639,7 +639,7 @@ func (p *Plugin) MayFollow(page *colly.Request, href string) error {
 	host := p.limiter.hosts.At(time.Now(), a.Host)
 	v := nofollowVerdict(host, p.settings.of(host.Name()), a, from)
 	denied := &DisallowedError{Decision: v.decision(u)}
-	p.countDenied(host, denied, numbers{})
+	p.judge.countDenied(host, denied, numbers{})
 	return denied
 }
 

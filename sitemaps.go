@@ -118,23 +118,23 @@ type feeder struct {
 // Allowed implements feed.Crawl.
 func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, sitemap string, u *url.URL) (bool, feed.Result) {
 	host := hostOf(u)
-	if f.shard.owns(host, u) != nil {
+	if f.sitemaps.shard.owns(host, u) != nil {
 		return true, feed.Done // the process that crawls the host judges the page
 	}
 	from := f.leadFrom(site)
 	from.host = leaderOf(site, sitemap, u.String())
 	from.payer = "" // Feed.Scope limits the pages on other sites
-	guard, err := f.limiter.allow(from, host, u)
+	guard, err := f.sitemaps.limiter.allow(from, host, u)
 	if err == nil {
 		_, err = f.judge(ctx, target{url: u}, guardedBy(guard, ""))
 	}
 	if err == nil {
 		return true, feed.Done
 	}
-	f.report.notSent(u, err, false)
+	f.sitemaps.report.notSent(u, err, false)
 	o := outcomeOf(err)
 	if o.forbidden {
-		f.report.tellUnsent(u, err, numbers{})
+		f.sitemaps.report.tellUnsent(u, err, numbers{})
 	}
 	if o.isEnd(ctx) {
 		return false, feed.Unfinished
@@ -143,7 +143,7 @@ func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, sitemap st
 }
 
 // Cleaned implements feed.Crawl.
-func (f *feeder) Cleaned(u *url.URL) *url.URL { return f.cleaned(u) }
+func (f *feeder) Cleaned(u *url.URL) *url.URL { return f.sitemaps.cleaned(u) }
 
 // leadFrom returns the lead to a URL that the sitemaps of a site name.
 func (f *feeder) leadFrom(site dialect.Authority) lead {
@@ -178,14 +178,14 @@ func (f *feeder) judge(ctx context.Context, t target, from origin) (verdict, err
 	by := f.fetcher
 	by.from = from
 	by.readsTDM = true
-	v, err := f.decide(ctx, time.Now(), t, by)
+	v, err := f.sitemaps.decide(ctx, time.Now(), t, by)
 	if err != nil {
 		return verdict{}, err
 	}
-	f.restrict(time.Now(), &v, &t)
-	_, err = f.enforce(&v, t.url, numbers{})
+	f.sitemaps.restrict(time.Now(), &v, &t)
+	_, err = f.sitemaps.enforce(&v, t.url, numbers{})
 	if o := outcomeOf(err); o.denied != nil {
-		f.countDenied(v.host, o.denied, numbers{})
+		f.sitemaps.countDenied(v.host, o.denied, numbers{})
 	}
 	return v, err
 }
@@ -208,7 +208,7 @@ func (f *feeder) Get(ctx context.Context, r feed.Request) (*http.Response, time.
 	req.Header.Set("User-Agent", f.userAgent)
 	req.Header.Set("Accept-Encoding", "gzip") // otherwise net/http decompresses the body, and the compressed bytes have no limit
 	check := func(by origin) (verdict, error) { return f.judge(ctx, target{url: u, isFile: true}, by) }
-	return f.sendOwn(req, r.Timeout, from, check)
+	return f.sitemaps.sendOwn(req, r.Timeout, from, check)
 }
 
 // Slots implements feed.Crawl.
@@ -554,7 +554,7 @@ func (p *Plugin) pull(ctx context.Context, s *sitemaps, sites []*url.URL) iter.S
 func (f *feeder) sites(ctx context.Context, urls []*url.URL, lost func(error) bool) iter.Seq[feed.Site] {
 	return func(yield func(feed.Site) bool) {
 		for _, u := range urls {
-			v, err := f.decide(ctx, time.Now(), target{url: u, userAgent: f.userAgent}, f.fetcher)
+			v, err := f.sitemaps.decide(ctx, time.Now(), target{url: u, userAgent: f.userAgent}, f.fetcher)
 			switch {
 			case err == nil:
 				if !yield(feed.Site{Authority: v.policy.Authority, Sitemaps: v.policy.Sitemaps()}) {

@@ -54,7 +54,7 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(report.HostStats
 		ClosedAt:   p.closedAt(),
 		Totals:     forgotten,
 		NotSent:    p.report.unsent.statistics(),
-		Decisions:  p.decided.counts(),
+		Decisions:  p.judge.decided.counts(),
 		Policies:   p.policies.statistics(),
 		Forgotten:  forgotten,
 		RobotsTags: p.tagCounts.statistics(),
@@ -62,7 +62,7 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(report.HostStats
 		Sitemaps:   p.sitemaps.statistics(),
 		NotFed:     p.sitemaps.examples(),
 		Frontier:   p.frontier.statistics(),
-		Usage:      p.uses.statistics(),
+		Usage:      p.judge.uses.statistics(),
 
 		LicenseRequired: int(p.report.licenses.Load()),
 
@@ -105,13 +105,13 @@ func countEnding(s *Stats, e report.Ending) {
 
 // addLimits sets the fields of StopRefused and MaxPages.
 func (p *Plugin) addLimits(s *report.HostStats) {
-	refusals := p.refusals.hosts.Status(s.Host)
+	refusals := p.judge.refusals.hosts.Status(s.Host)
 	s.RefusalsInRow = refusals.InRow
 	s.Stopped = refusals.Since
 	s.NextTry = refusals.Until
 	s.MaxPages = p.settings.of(s.Host).maxPages
 	if s.MaxPages > 0 {
-		s.PagesSent = p.pageLimit.sent.Used(s.Host)
+		s.PagesSent = p.judge.pageLimit.sent.Used(s.Host)
 	}
 }
 

@@ -74,8 +74,7 @@ type frontier struct {
 	*core
 	store    urlstore.Store
 	visits   *arrivals.Visits
-	arriving sync.Map       // *arrival by *colly.Request
-	answered track.Answered // with AllowURLRevisit: the requests whose pages are done
+	arriving sync.Map // *arrival by *colly.Request
 
 	unrecorded atomic.Int64          // pages that could not be recorded
 	failure    atomic.Pointer[error] // the first error of store; nil if there is none
@@ -218,7 +217,7 @@ func (h *hooks) onDone(r *colly.Response) {
 // settlePage is called after the last callback for the page of r. page may be nil.
 func (h *hooks) settlePage(r *colly.Request, page *fedPage) {
 	if page != nil && page.recorded && h.c.AllowURLRevisit {
-		h.frontier.answered.Add(r) // a retry may arrive later
+		h.retries.Mark(r, track.Ended) // a retry may arrive later
 	}
 	page.settle()
 }
@@ -487,7 +486,7 @@ func (f *frontier) isRetry(h *hooks, a *arrival, r *colly.Request) bool {
 	if !h.c.AllowURLRevisit && h.handle.Storage() == storage.Storage(h.visits) {
 		return a.visit == nil
 	}
-	return f.isUnderWay(a.page, r) || f.answered.Retries(r)
+	return f.isUnderWay(a.page, r) || f.retries.IsMarked(r, track.Ended)
 }
 
 // isUnderWay reports whether r repeats a request of a page that has not ended.

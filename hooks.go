@@ -138,8 +138,7 @@ func (h *hooks) arrive(r *colly.Request) (fed *fedPage, goOn bool) {
 // settle admits or refuses a page. goOn is false if the page is not sent now and needs no record for
 // its next hook: it was given back to the urlstore.Store, it is fresh, or a loop of retries was ended.
 func (h *hooks) settle(q *request, r *colly.Request) (goOn bool) {
-	h.denials.Retried(r)
-	row := h.refused.Retried(r)
+	row := h.retries.Refused(r)
 	if row.Exhausted() && row.Later {
 		h.brake(q)
 	}
@@ -394,7 +393,7 @@ func (h *hooks) countRefused(r *colly.Response, err error) {
 		q.release()
 	}
 	if o.refusal != nil {
-		h.refused.Add(r.Request, o.denial())
+		h.retries.Refuse(r.Request, o.denial())
 	}
 }
 
@@ -491,7 +490,7 @@ func (h *hooks) countLate(r *colly.Response, q *request) {
 func (h *hooks) deny(r *colly.Request, err error) {
 	h.report.notSent(r.URL, err, h.dryRun)
 	o := outcomeOf(err)
-	if h.denials.Add(r, o.denial()) > track.MaxDenials {
+	if h.retries.Deny(r, o.denial()) > track.MaxDenials {
 		h.warnOfRetries(r, err)
 		return
 	}

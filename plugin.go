@@ -94,8 +94,7 @@ type core struct {
 	started   time.Time
 	bubbled   bool // it was made in a bubble of testing/synctest
 	requests  *handoff.Table[request]
-	refused   track.Denials // counted before the OnError callbacks of the user, to end loops of retries
-	denials   track.Denials // counted when OnDenied is due
+	retries   track.Retries
 	shadows   shadows
 	debuggers debuggers
 	fed       fedPages

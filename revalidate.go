@@ -95,7 +95,6 @@ type revalidation struct {
 	store       store.Store
 	report      *reporter
 	onUnchanged func(*colly.Request)
-	answered    track.Answered
 
 	collectors atomic.Int32 // the number of collectors that were attached
 	pause      atomic.Int64 // the time until which the Store is not used, in Unix nanoseconds
@@ -157,7 +156,7 @@ type knownPage struct {
 
 // pageStoreOf returns the records for the page of r, or nil if r must not be made conditional.
 func (h *hooks) pageStoreOf(r *colly.Request) *pageStore {
-	if h.pages == nil || !h.hasRecord(r) || h.pages.answered.Retries(r) {
+	if h.pages == nil || !h.hasRecord(r) || h.retries.IsMarked(r, track.Answered) {
 		return nil
 	}
 	return h.pages
@@ -280,7 +279,7 @@ func (h *hooks) unchanged(r *colly.Request, status int) {
 	host := h.limiter.hosts.At(time.Now(), hostOf(r.URL))
 	host.CountUnchanged()
 	h.report.tellUnchanged(host, r.URL, status, numbers{collector: h.c.ID, request: r.ID})
-	h.revalidation.answered.Add(r)
+	h.retries.Mark(r, track.Answered)
 	h.revalidation.onUnchanged(r)
 }
 
@@ -308,7 +307,7 @@ func (h *hooks) keeper(r *colly.Response) func() {
 	if !settings.revalidate || h.c.MaxBodySize > 0 && len(r.Body) >= h.c.MaxBodySize {
 		return func() {}
 	}
-	h.revalidation.answered.Add(r.Request)
+	h.retries.Mark(r.Request, track.Answered)
 	u := *r.Request.URL
 	key := revalidate.Key(h.pages.collector, &u)
 	record, err := revalidate.New(&u, *r.Request.Headers, *r.Headers, time.Now())

@@ -1,3 +1,7 @@
+// Package track remembers facts about a colly.Request that are needed after its exchange: what its
+// next hook has to do, and what became of it, for its retries.
+//
+// The package knows neither robots.txt nor the pace.
 package track
 
 import (

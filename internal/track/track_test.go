@@ -46,14 +46,14 @@ func TestDenialsInARow(t *testing.T) {
 		"another URL": {next: func(r *colly.Request) *colly.Request { s := retry(r); s.URL.Path = "/other"; return s }, why: rule, want: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var d Denials
+			var rs Retries
 			r := request("/")
 			for range 3 {
-				d.Add(r, rule)
+				rs.Deny(r, rule)
 				r = retry(r)
 			}
 			next := test.next(r)
-			if got := d.Add(next, test.why); got != test.want {
+			if got := rs.Deny(next, test.why); got != test.want {
 				t.Errorf("the row has length %d, want %d", got, test.want)
 			}
 			runtime.KeepAlive(r)
@@ -62,21 +62,37 @@ func TestDenialsInARow(t *testing.T) {
 	}
 }
 
-func TestRetried(t *testing.T) {
+// The calls of Refuse and those of Deny are rows of their own, and a Mark ends neither.
+func TestRowsOfOneChain(t *testing.T) {
+	var rs Retries
+	r := request("/")
+	rs.Refuse(r, Denial{})
+	rs.Refuse(r, Denial{})
+	if n := rs.Deny(r, Denial{Later: true}); n != 1 {
+		t.Errorf("the row of Deny has length %d, want 1", n)
+	}
+	rs.Mark(r, Answered)
+	if row := rs.Refused(retry(r)); row.Count != 2 || row.Later {
+		t.Errorf("got %+v, want two calls of Refuse", row)
+	}
+	runtime.KeepAlive(r)
+}
+
+func TestRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var d Denials
+		var rs Retries
 		r := request("/")
-		if row := d.Retried(r); row.Count != 0 {
+		if row := rs.Refused(r); row.Count != 0 {
 			t.Errorf("got %+v for the first request", row)
 		}
 		for i := range MaxDenials {
-			if row := d.Retried(r); row.Count != i || row.Exhausted() {
+			if row := rs.Refused(r); row.Count != i || row.Exhausted() {
 				t.Errorf("got %+v, want %d denials", row, i)
 			}
-			d.Add(r, Denial{Later: true})
+			rs.Refuse(r, Denial{Later: true})
 			r = retry(r)
 		}
-		if row := d.Retried(r); !row.Exhausted() || !row.Later {
+		if row := rs.Refused(r); !row.Exhausted() || !row.Later {
 			t.Errorf("got %+v after %d denials", row, MaxDenials)
 		}
 	})
@@ -94,11 +110,11 @@ func TestTimeBetweenDenials(t *testing.T) {
 			"temporary, 5 s later":     {why: Denial{Temporary: true}, wait: 5 * time.Second, want: 2},
 			"temporary, 6 s later":     {why: Denial{Temporary: true}, wait: 6 * time.Second, want: 1},
 		} {
-			var d Denials
+			var rs Retries
 			r := request("/")
-			d.Add(r, test.why)
+			rs.Deny(r, test.why)
 			time.Sleep(test.wait)
-			if got := d.Add(retry(r), test.why); got != test.want {
+			if got := rs.Deny(retry(r), test.why); got != test.want {
 				t.Errorf("%s: the row has length %d, want %d", name, got, test.want)
 			}
 			runtime.KeepAlive(r)
@@ -111,39 +127,93 @@ func TestTimeBetweenDenials(t *testing.T) {
 // it ends.
 func TestRowsOutliveTheirLastRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var d Denials
+		var rs Retries
 		r := request("/")
 		for range 2 * MaxDenials {
-			d.Add(r, Denial{})
+			rs.Refuse(r, Denial{})
 			r = retry(r)
 			runtime.GC()
-			d.Retried(r)
+			rs.Refused(r)
 			time.Sleep(time.Minute)
 		}
-		if row := d.Retried(r); row.Count != 2*MaxDenials {
+		if row := rs.Refused(r); row.Count != 2*MaxDenials {
 			t.Errorf("the row has length %d, want %d", row.Count, 2*MaxDenials)
 		}
-		d.Add(r, Denial{})
+		rs.Refuse(r, Denial{})
 		r = retry(r)
 		runtime.GC()
 		time.Sleep(handover + 1)
-		if row := d.Retried(r); row.Count != 0 {
+		if row := rs.Refused(r); row.Count != 0 {
 			t.Errorf("got %+v, want no row", row)
+		}
+		rs.Refuse(r, Denial{})
+		if row := rs.Refused(r); row.Count != 1 {
+			t.Errorf("got %+v, want a new row", row)
 		}
 	})
 }
 
-// Rows of requests that are gone are dropped.
-func TestDenialsAreBounded(t *testing.T) {
-	var d Denials
-	for i := range 100_000 {
-		d.Add(request("/"), Denial{})
-		if i%1000 == 0 {
-			runtime.GC()
+func TestMarks(t *testing.T) {
+	var rs Retries
+	r := request("/1")
+	if rs.IsMarked(retry(r), Answered) {
+		t.Error("a request without a mark has a marked retry")
+	}
+	rs.Mark(r, Answered)
+	if !rs.IsMarked(retry(r), Answered) {
+		t.Error("a retry is not recognized")
+	}
+	if rs.IsMarked(retry(r), Ended) {
+		t.Error("a retry has another mark")
+	}
+	rs.Mark(r, Ended)
+	if !rs.IsMarked(retry(r), Answered) || !rs.IsMarked(retry(r), Ended) {
+		t.Error("a retry does not have both marks")
+	}
+	child := request("/2")
+	child.Ctx = r.Ctx
+	other := retry(r)
+	other.URL.Path = "/3"
+	for name, r := range map[string]*colly.Request{"another request": request("/1"), "a link of the page": child, "another URL": other} {
+		if rs.IsMarked(r, Answered) {
+			t.Errorf("%s is taken for a retry", name)
 		}
 	}
-	if n := len(d.rows); n > 5000 {
-		t.Errorf("%d rows are kept", n)
+	runtime.KeepAlive(r)
+}
+
+// A mark outlives its request for longer than a row, because a retry may be late.
+func TestMarkOfALateRetry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var rs Retries
+		r := request("/")
+		rs.Mark(r, Ended)
+		r = retry(r)
+		runtime.GC()
+		time.Sleep(time.Minute)
+		rs.Refuse(r, Denial{})
+		if !rs.IsMarked(r, Ended) {
+			t.Error("the retry has lost the mark")
+		}
+	})
+}
+
+// Requests that the program has dropped are forgotten.
+func TestRetriesAreBounded(t *testing.T) {
+	for name, add := range map[string]func(rs *Retries, r *colly.Request){
+		"denials": func(rs *Retries, r *colly.Request) { rs.Deny(r, Denial{}) },
+		"marks":   func(rs *Retries, r *colly.Request) { rs.Mark(r, Answered) },
+	} {
+		var rs Retries
+		for i := range 50_000 {
+			add(&rs, request("/"))
+			if i%1000 == 0 {
+				runtime.GC()
+			}
+		}
+		if n := len(rs.chains); n > 5000 {
+			t.Errorf("%d requests with %s are remembered", n, name)
+		}
 	}
 }
 

@@ -7,9 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,6 +17,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/readings"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/robotsfile"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
 	"github.com/collyrobots/collyrobots/dialect"
@@ -209,17 +208,13 @@ func (q *question) askFile() ([]*answer, error) {
 
 // termsOf returns what a robots.txt says about the use of a page.
 func termsOf(rules *dialect.Rules, u string, tokens []string) usage.Terms {
-	var lines []usage.Line
-	for _, line := range rules.UsageLines(tokens...) {
-		lines = append(lines, usage.Line{Key: line.Key, Value: line.Value, Number: line.Line})
-	}
-	return usage.Sources{Robots: usage.ParseRobotsTxt(lines)}.Terms(sentURL(u))
+	return usage.Sources{Robots: readings.UsageOf(rules, tokens...)}.Terms(readings.SentURL(u))
 }
 
 // decide returns the decision of a dialect about a URL or a path with the rules of a text.
 func decide(d dialect.Dialect, text []byte, u string, tokens []string) collyrobots.Decision {
 	group := d.Parse(text).Group(tokens...)
-	rule := group.DecideURL(sentURL(u))
+	rule := group.DecideURL(readings.SentURL(u))
 	decision := collyrobots.Decision{
 		Dialect: d, Allowed: rule.Allowed, Rule: rule.Rule, Group: group.Name(), Reason: report.ReasonRule,
 	}
@@ -237,22 +232,12 @@ func readingOf(d collyrobots.Decision, text []byte) reading {
 		Group: d.Group, Delay: term.Seconds(d.CrawlDelay),
 	}
 	if d.Reason == report.ReasonRule && d.Rule.Line == 0 { // temoto keeps no line numbers
-		if refused, ok := refusal(d.Dialect, text); ok {
+		if refused, ok := readings.Refusal(d.Dialect, text); ok {
 			r.Line = refused.Line
 			r.Because = fmt.Sprintf("temoto refuses the file because of line %d: %s", refused.Line, refused.Detail)
 		}
 	}
 	return r
-}
-
-// refusal returns the first line that makes a dialect refuse the whole file, if there is one.
-func refusal(d dialect.Dialect, text []byte) (refused dialect.Issue, ok bool) {
-	for _, issue := range d.Lint(text) {
-		if issue.Problem == dialect.FileRefused {
-			return issue, true
-		}
-	}
-	return refused, false
 }
 
 // because returns the reason for a decision in words.
@@ -291,24 +276,4 @@ func ruleText(allowed bool, r dialect.Rule) string {
 	default:
 		return fmt.Sprintf("line %d: Disallow: %s", r.Line, r.Pattern)
 	}
-}
-
-// percent matches a percent sign, with the two digits after it if it begins an escape.
-var percent = regexp.MustCompile(`%([0-9A-Fa-f]{2})?`)
-
-// sentURL returns the URL that Colly sends for a path or a URL. Colly escapes a percent sign that
-// does not begin an escape.
-func sentURL(s string) *url.URL {
-	s, _, _ = strings.Cut(s, "#")
-	escaped := percent.ReplaceAllStringFunc(s, func(escape string) string {
-		if escape == "%" {
-			return "%25"
-		}
-		return escape
-	})
-	u, err := url.ParseRequestURI(escaped)
-	if err != nil {
-		return &url.URL{Path: s}
-	}
-	return u
 }

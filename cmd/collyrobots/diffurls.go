@@ -14,6 +14,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/input"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/readings"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
 	"github.com/collyrobots/collyrobots/sitemap"
 )
@@ -30,7 +31,7 @@ func (c *comparison) verdicts(ctx context.Context, stdin io.Reader, stderr io.Wr
 	before := c.dialect.Parse(c.old.body).Group(c.tokens...)
 	after := c.dialect.Parse(c.new.body).Group(c.tokens...)
 	compare := func(u string) {
-		sent := sentURL(u)
+		sent := readings.SentURL(u)
 		old := before.DecideURL(sent)
 		new := after.DecideURL(sent)
 		if old.Allowed != new.Allowed {

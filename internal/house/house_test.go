@@ -167,6 +167,9 @@ const importRules = `
 	# From a robots.txt to its faults.
 	cmd/collyrobots/internal/lint:     ./dialect ./usage !io !os !net/http !log
 
+	# From a file and URLs to the decisions of all dialects, for the command and for the playground.
+	cmd/collyrobots/internal/readings: ./dialect ./usage ./cmd/collyrobots/internal/lint !io !os !net/http !log
+
 	# The command that estimates how long a crawl will take.
 	cmd/collyrobots/internal/plan:     . ./report ./dialect ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/robotsfile ./cmd/collyrobots/internal/term ./sitemap ./store github.com/gocolly/colly/v2
 
@@ -189,7 +192,7 @@ const importRules = `
 	cmd/collyrobots/internal/keyfile:  !net/http !log
 
 	# The command.
-	cmd/collyrobots:   . ./report ./audit ./conformance ./dialect ./conformance/runner ./conformance/runner/crawl ./cmd/collyrobots/internal/batch ./cmd/collyrobots/internal/crawl ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/keyfile ./cmd/collyrobots/internal/lint ./cmd/collyrobots/internal/plan ./cmd/collyrobots/internal/robotsfile ./cmd/collyrobots/internal/term ./robotstags ./sitemap ./store ./usage github.com/gocolly/colly/v2 ./webbotauth
+	cmd/collyrobots:   . ./report ./audit ./conformance ./dialect ./conformance/runner ./conformance/runner/crawl ./cmd/collyrobots/internal/batch ./cmd/collyrobots/internal/crawl ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/keyfile ./cmd/collyrobots/internal/lint ./cmd/collyrobots/internal/plan ./cmd/collyrobots/internal/readings ./cmd/collyrobots/internal/robotsfile ./cmd/collyrobots/internal/term ./robotstags ./sitemap ./store ./usage github.com/gocolly/colly/v2 ./webbotauth
 
 	# The examples use what every program can use, and packages that they share.
 	examples/*:        . ./report ./dialect ./sitemap ./store github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/queue

@@ -94,7 +94,7 @@ func (l *linter) run() {
 		l.addToAll("html-page", 0, "the file is an HTML page, not a robots.txt")
 		return
 	}
-	if isTDMRep(l.body) {
+	if IsTDMRep(l.body) {
 		l.lintTDMRep()
 		return
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/collyrobots/collyrobots/usage"
 )
 
-// isTDMRep reports whether a file is a TDMRep file.
-func isTDMRep(body []byte) bool {
+// IsTDMRep reports whether a file is a TDMRep file.
+func IsTDMRep(body []byte) bool {
 	text := bytes.TrimLeft(bytes.TrimPrefix(body, []byte("\xEF\xBB\xBF")), " \t\r\n")
 	return len(text) > 0 && (text[0] == '[' || text[0] == '{') && bytes.Contains(text, []byte(`"tdm-`))
 }

@@ -160,44 +160,47 @@ func (l *limiter) transport(s *backend.Seam) http.RoundTripper {
 
 // takeTurn waits until x may go on the wire, and hands it over. After an error x holds nothing.
 func (x *exchange) takeTurn(ctx context.Context) error {
-	err := policy.Wait(ctx, x.start)
-	if err != nil {
-		return err
+	wait := func() error { return x.awaitTurn(ctx) }
+	look := func() standing { return same }
+	check := func() error { return nil }
+	if x.permit != nil {
+		look = x.look()
+		check = x.permit.check
 	}
-	err = policy.Overtaken(ctx)
+	err := await(wait, look, check)
 	if err != nil {
 		x.giveBack()
 		return err
-	}
-	if x.permit != nil {
-		err = x.checkPermit(ctx)
-		if err != nil {
-			x.giveBack()
-			return err
-		}
 	}
 	x.handOver()
 	return nil
 }
 
-// checkPermit checks x, which has its turn, by its permit.
-//
-// If robots.txt has to be read again first, x gives its turn back, because reading the file takes a
-// turn, and waits for the next one. The file may have expired again by then, but is not read again.
-func (x *exchange) checkPermit(ctx context.Context) error {
-	if x.permit.current() {
-		return x.permit.check()
-	}
-	x.giveBack()
-	err := x.permit.check()
+// awaitTurn waits until it is the turn of x, unless another answer has made x needless by then.
+func (x *exchange) awaitTurn(ctx context.Context) error {
+	err := policy.Wait(ctx, x.start)
 	if err != nil {
 		return err
 	}
-	err = policy.Wait(ctx, x.start)
-	if err != nil || !x.permit.current() {
-		return err
+	return policy.Overtaken(ctx)
+}
+
+// look returns the function that looks at the permit of x each time when x has its turn. The permit
+// decides again even if robots.txt is the same. If robots.txt has to be read first, x gives its turn
+// back. It may have expired again at the next turn, but is not read once more.
+func (x *exchange) look() func() standing {
+	reread := false
+	return func() standing {
+		switch {
+		case x.permit.current():
+			return changed
+		case reread:
+			return same
+		}
+		reread = true
+		x.giveBack()
+		return unread
 	}
-	return x.permit.check()
 }
 
 // start waits until x may go on the wire, ahead of the pages that wait for their host.

@@ -169,28 +169,22 @@ func (g *gate) enter(ctx context.Context, q *request, told func()) error {
 	if g.report.tellWaiting(q) && told != nil {
 		told()
 	}
+	wait := func() error { return g.awaitTurn(ctx, q) }
+	return await(wait, func() standing { return q.standing(ctx) }, func() error { return g.check(ctx, q) })
+}
+
+// awaitTurn waits until it is the turn of q. If a limit of the host ends the wait and q may still be
+// sent, because another page has given its place in the budget back, q waits again.
+func (g *gate) awaitTurn(ctx context.Context, q *request) error {
 	for {
 		err := q.host.Enter(ctx, &q.ticket)
 		q.now = time.Now()
-		if err == errDenied {
-			err = g.check(ctx, q)
-			if err == nil {
-				continue // another page has given its place in the budget back
-			}
-		}
-		if err != nil {
+		if err != errDenied {
 			return err
-		}
-		newest := q.newest(ctx)
-		if newest == q.verdict.policy {
-			return nil
 		}
 		err = g.check(ctx, q)
 		if err != nil {
 			return err
-		}
-		if newest != nil {
-			return nil // check had nothing to read, so q still has its turn
 		}
 	}
 }
@@ -213,26 +207,51 @@ func (g *gate) start(ctx context.Context, q *request, direct bool) error {
 
 // startAllowed is start without the limits of StopRefused and MaxPages.
 func (g *gate) startAllowed(ctx context.Context, q *request, direct bool) error {
+	wait := func() error { return q.wait(ctx, direct) }
+	look := func() standing {
+		s := q.standing(ctx)
+		if s != unread {
+			return s
+		}
+		if q.verdict.policy.MayServe(q.now) {
+			return same
+		}
+		q.giveBack()
+		return unread
+	}
+	check := func() error {
+		err := g.check(ctx, q)
+		q.now = time.Now()
+		return err
+	}
+	return await(wait, look, check)
+}
+
+// A standing says whether a decision about a request still holds when its turn has come.
+type standing uint8
+
+const (
+	same    standing = iota // the same robots.txt decides
+	changed                 // another robots.txt decides, which is known
+	unread                  // robots.txt must be read first, which takes the turn
+)
+
+// await calls wait until a request has its turn and a robots.txt that is known allows it. look
+// compares the robots.txt that has decided with the one that decides now, and check decides again.
+func await(wait func() error, look func() standing, check func() error) error {
 	for {
-		err := q.wait(ctx, direct)
+		err := wait()
 		if err != nil {
 			return err
 		}
-		newest := q.newest(ctx)
-		if newest == q.verdict.policy || newest == nil && q.verdict.policy.MayServe(q.now) {
+		s := look()
+		if s == same {
 			return nil
 		}
-		if newest == nil {
-			q.giveBack()
-		}
-		err = g.check(ctx, q)
-		if err != nil {
+		err = check()
+		if err != nil || s == changed {
 			return err
 		}
-		if newest != nil {
-			return nil // check had nothing to read, so q still has its turn
-		}
-		q.now = time.Now()
 	}
 }
 
@@ -404,6 +423,17 @@ func (q *request) newest(ctx context.Context) *policy.Policy {
 	}
 	q.reread = known == nil
 	return known
+}
+
+// standing compares the policy that q was judged by with the one that decides now.
+func (q *request) standing(ctx context.Context) standing {
+	switch q.newest(ctx) {
+	case q.verdict.policy:
+		return same
+	case nil:
+		return unread
+	}
+	return changed
 }
 
 // transport returns the transport that will send q, or nil if it is not known.

@@ -14,7 +14,7 @@ import (
 // robots.txt as d does, would not have made or would have made later:
 //
 //   - A request for a page that the robots.txt of its scheme and host disallows for its user agent. Sitemaps and the targets of redirects are also pages.
-//   - A request that started sooner after the previous request to its host than the Crawl-delay allows or, if d supports it, the Request-rate. All requests count, including those for robots.txt, and http and https of a host count together. In a bubble, this check is exact to the microsecond. On the loopback interface, 80 % of the delay is enough.
+//   - A request that started sooner after the previous request to its host than the Crawl-delay allows or, if d supports it, the Request-rate. All requests count, including those for robots.txt, and http and https of a host count together. In a bubble, this check is exact to the microsecond. On the loopback interface, half of the delay is enough, because a busy machine may log a request late.
 //
 // Verify uses the robots.txt that the web served last before the request, after redirects. If the
 // crawler had not requested it, Verify uses the robots.txt that the web would serve now. If
@@ -199,7 +199,7 @@ func (v *verifier) tolerated(delay time.Duration) time.Duration {
 	if v.bubble {
 		return delay - time.Microsecond
 	}
-	return delay * 8 / 10
+	return delay / 2
 }
 
 // group returns the group of an edition for the sender of a request.

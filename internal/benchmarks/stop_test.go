@@ -42,6 +42,9 @@ func TestStop(t *testing.T) {
 		defer p.Close()
 		bare, async := crawl(w), crawl(w)
 		async.Async = true
+		first, firstPlugin := obedient(t, w, collyrobots.FollowSitemaps(collyrobots.Feed{}))
+		defer firstPlugin.Close()
+		new(stops).visit(t, first, pageURL) // the first visit of a process allocates what all later ones use
 
 		measure := func(what string, from, to int) {
 			var news, known, bareVisits, asyncVisits stops

@@ -83,7 +83,7 @@ func redirectPatience(delay time.Duration) time.Duration {
 
 // check decides whether q may be sent, by the robots.txt in force now, which it fetches if
 // necessary. It returns nil if q may be sent. Otherwise the error says why not: a *DisallowedError,
-// a *PrivateNetworkError, ErrRedirectWait, or an error of decide. In a dry run it returns nil
+// a *PrivateNetworkError, ErrRedirectWait, or an error of verdict. In a dry run it returns nil
 // instead of the *DisallowedError, which is then in q.dry.
 func (g *gate) check(ctx context.Context, q *request) error {
 	if err := g.protect(q); err != nil {
@@ -93,18 +93,15 @@ func (g *gate) check(ctx context.Context, q *request) error {
 	f := q.fetcher()
 	followed := q.target.linkedFrom == "" || g.dryRun
 	f.readsTDM = !again && followed && !q.carried // if q was judged before, it may have its turn, and the file would take that turn
-	v, err := g.decide(ctx, q.now, q.target, f)
+	v, err := g.verdict(ctx, q.now, q.target, f, q)
 	if err != nil {
 		return err
 	}
-	if v.waited || v.policy.Fetched().After(q.now) {
-		q.now = time.Now() // a file was fetched just now, which took time
-	}
+	q.now = v.at
 	if err := robotsAtPrivateAddress(v.policy, q.guard); err != nil {
 		return err
 	}
 	q.set(&v)
-	g.applyLimits(ctx, q)
 	if (v.reason == report.ReasonUnreachable || v.reason == report.ReasonSiteDown) && !v.policy.Refused() {
 		v.host.Skip(q.now, &q.ticket) // the next page reads robots.txt again, when its turn comes
 	}

@@ -209,8 +209,7 @@ func (h *hooks) admit(q *request, r *colly.Request) error {
 	if cached(h.c, r) { // a page that is not sent does not wait
 		return nil
 	}
-	q.recall(ctx)
-	if q.isFresh() {
+	if q.isKnownFresh(ctx, q.now, q.verdict.settings) {
 		return errFresh
 	}
 	if ctx.Err() != nil {
@@ -340,7 +339,7 @@ func (h *hooks) begin(q *request, r *colly.Request) error {
 		if err != nil {
 			return err
 		}
-		q.recall(ctx)
+		q.recall(ctx, q.verdict.settings)
 	}
 	return h.gate.start(ctx, q, false)
 }
@@ -678,7 +677,7 @@ func (ctl *controller) admit(ctx context.Context, q *request) error {
 	if err != nil {
 		return err
 	}
-	q.recall(ctx)
+	q.recall(ctx, q.verdict.settings)
 	return ctl.gate.start(ctx, q, true)
 }
 
@@ -692,7 +691,7 @@ func (ctl *controller) admitRedirect(ctx context.Context, q *request) error {
 	if err != nil {
 		return err
 	}
-	q.recall(ctx)
+	q.recall(ctx, q.verdict.settings)
 	delay = q.host.Delay(time.Now())
 	return atMost(ctx, redirectPatience(delay), func(ctx context.Context) error {
 		return ctl.gate.start(ctx, q, true)

@@ -73,41 +73,78 @@ type verdict struct {
 	reason   report.Reason
 	tdm      *usage.TDMFile // nil if the site has none, or if it is not used
 	waited   bool           // the decision has waited for the TDMRep file
+	at       time.Time      // when the rules and the limits have decided
 	denial   *denial        // of the rule or the limit that denies the URL; nil if none does
 }
 
-// decide finds the policy that applies to t at now, and applies it. If t has a Host header, the
-// policy is that of the site that the header names, and the host is that of the URL, because it
-// gets the request. The error is the context's, ErrClosed, a *ShardError or *PaceError, or says
-// that the URL has no valid host.
-func (j *judge) decide(ctx context.Context, now time.Time, t target, f fetcher) (verdict, error) {
-	var v verdict
-	a, err := j.begin(&v, now, t, f)
-	if err != nil || v.policy != nil {
-		j.applyRules(now, &v, &t)
-		return v, err
+// An applicant is the request that a verdict is about.
+type applicant interface {
+	// complete adds to c what only the request knows.
+	complete(c candidate) candidate
+	// isKnownFresh reports whether its page is fresh at now under these settings, so that it is not sent.
+	isKnownFresh(ctx context.Context, now time.Time, s *hostSettings) bool
+}
+
+// verdict decides about t at now: the policy that applies decides first, then the rules of the plugin,
+// and then the limits of the host. It fetches robots.txt if necessary. by is the request for t, or nil
+// if there is none. Every decision about a URL is made here; enforce counts it.
+//
+// If t has a Host header, the policy is that of the site that the header names, and the host is that
+// of the URL, because it gets the request. The error is the context's, ErrClosed, a *ShardError or
+// *PaceError, or says that the URL has no valid host.
+func (j *judge) verdict(ctx context.Context, now time.Time, t target, f fetcher, by applicant) (verdict, error) {
+	v := verdict{at: now}
+	err := j.decide(ctx, &v, t, f)
+	if err != nil {
+		return verdict{}, err
 	}
-	v.policy = v.reader.known(ctx, now, a, v.host)
+	if v.waited || v.policy.Fetched().After(now) {
+		v.at = time.Now() // a file was fetched just now, which took time
+	}
+	if !v.rule.Allowed || len(j.rules)+len(j.limits) == 0 {
+		return v, nil
+	}
+	c := candidateOf(&v, &t)
+	if by != nil {
+		c = by.complete(c)
+	}
+	d := denialBy(j.rules, v.at, c)
+	if d == nil && len(j.limits) > 0 && (by == nil || !by.isKnownFresh(ctx, v.at, v.settings)) {
+		d = j.limitOf(v.at, c)
+	}
+	if d != nil {
+		v.deny(d)
+	}
+	return v, nil
+}
+
+// decide sets the fields of v, the verdict on t at v.at, by the policy that applies to t.
+func (j *judge) decide(ctx context.Context, v *verdict, t target, f fetcher) error {
+	a, err := j.begin(v, v.at, t, f)
+	if err != nil || v.policy != nil {
+		return err
+	}
+	v.policy = v.reader.known(ctx, v.at, a, v.host)
 	if v.policy == nil && t.linkedFrom != "" && !j.dryRun {
-		return nofollowVerdict(v.host, v.settings, a, t.linkedFrom), nil // without a request for robots.txt
+		*v = nofollowVerdict(v.at, v.host, v.settings, a, t.linkedFrom) // without a request for robots.txt
+		return nil
 	}
 	if v.policy == nil {
-		v.policy, err = j.policies.get(ctx, &v, a, t.userAgent, f)
+		v.policy, err = j.policies.get(ctx, v, a, t.userAgent, f)
 		if err != nil {
-			return verdict{}, err
+			return err
 		}
 	}
-	v.source = j.limiter.setCrawlDelay(now, v.host, v.settings, v.reader.name, v.policy)
+	v.source = j.limiter.setCrawlDelay(v.at, v.host, v.settings, v.reader.name, v.policy)
 	if v.settings.skips(v.policy.CrawlDelay()) {
 		v.reason = report.ReasonDelay
 	} else {
 		v.reason, v.rule = apply(v.policy, t.url)
 	}
 	if (v.settings.purpose != 0 || v.settings.tdmRep) && v.rule.Allowed && !t.isFile {
-		err = j.findTDM(ctx, &v, t, f)
+		return j.findTDM(ctx, v, t, f)
 	}
-	j.applyRules(now, &v, &t)
-	return v, err
+	return nil
 }
 
 // A nofollowRule is the rule of the option EnforceRobotsTags. It denies links that must not be
@@ -128,8 +165,9 @@ func linkDenied(from string) *denial {
 
 // nofollowVerdict returns the verdict on a link that must not be followed, to an authority whose
 // robots.txt is not known. from is the page with the link.
-func nofollowVerdict(host *pace.Host, s *hostSettings, a dialect.Authority, from string) verdict {
+func nofollowVerdict(now time.Time, host *pace.Host, s *hostSettings, a dialect.Authority, from string) verdict {
 	v := verdict{
+		at:       now,
 		host:     host,
 		settings: s,
 		policy:   &policy.Policy{Authority: a, RobotsStatus: policy.NoRobots},
@@ -234,9 +272,10 @@ func apply(pol *policy.Policy, u *url.URL) (report.Reason, dialect.Decision) {
 	return report.ReasonRule, d // temoto cannot name the rule that denies
 }
 
-// enforce returns no errors if v allows u. Otherwise err is a *DisallowedError that says why not.
-// The caller must pass err to countDenied when it is certain that the request is not sent. In a dry
-// run err is nil, and dry is the *DisallowedError, which enforce has already counted.
+// enforce counts v, the verdict on u, if v allows u, and returns no errors. Otherwise err is a
+// *DisallowedError that says why not. The caller must pass err to countDenied when it is certain that the
+// request is not sent. In a dry run err is nil, and dry is the *DisallowedError, which enforce has
+// already counted.
 func (j *judge) enforce(v *verdict, u *url.URL, of numbers) (dry, err error) {
 	if v.rule.Allowed {
 		j.decided.add(v.reason)
@@ -248,6 +287,16 @@ func (j *judge) enforce(v *verdict, u *url.URL, of numbers) (dry, err error) {
 		return denied, nil
 	}
 	return nil, denied
+}
+
+// enforceNow is like enforce for a request of the plugin's own, or a link, which is certainly not sent
+// after a denial.
+func (j *judge) enforceNow(v *verdict, u *url.URL) error {
+	_, err := j.enforce(v, u, numbers{})
+	if o := outcomeOf(err); o.denied != nil {
+		j.countDenied(v.host, o.denied, numbers{})
+	}
+	return err
 }
 
 // countDenied counts a request that is denied, and sends the event.

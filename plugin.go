@@ -169,11 +169,10 @@ func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
 	ctx, userAgent, f := p.own(ctx)
 	f.readsTDM = true
 	t := target{url: u, userAgent: userAgent}
-	v, err := p.judge.decide(ctx, time.Now(), t, f)
+	v, err := p.judge.verdict(ctx, time.Now(), t, f, nil)
 	if err != nil {
 		return Decision{}, err
 	}
-	p.judge.restrict(time.Now(), &v, &t)
 	return v.decision(u), nil
 }
 

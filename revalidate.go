@@ -183,12 +183,12 @@ func hasBody(r *colly.Request) bool {
 	return r.Body != http.NoBody
 }
 
-// recall looks up the record of q, unless it was looked up before. q was checked already.
-func (q *request) recall(ctx context.Context) {
+// recall looks up the record of q, whose host has the settings s, unless it was looked up before.
+func (q *request) recall(ctx context.Context, s *hostSettings) {
 	if q.store == nil {
 		return
 	}
-	if !q.verdict.settings.revalidate {
+	if !s.revalidate {
 		q.known = knownPage{}
 		return
 	}
@@ -198,16 +198,14 @@ func (q *request) recall(ctx context.Context) {
 	}
 }
 
-// isFresh reports whether q need not be sent.
-func (q *request) isFresh() bool {
+// isKnownFresh implements applicant. It looks the page of q up first. A redirect is always sent.
+func (q *request) isKnownFresh(ctx context.Context, now time.Time, s *hostSettings) bool {
+	if q.redirect {
+		return false
+	}
+	q.recall(ctx, s)
 	known := q.known.record
-	return known != nil && q.verdict.settings.skipFresh && revalidate.Allows(q.header) && known.IsFresh(q.target.url, q.header, q.now)
-}
-
-// isKnownFresh is like isFresh, but looks the page of q up first.
-func (q *request) isKnownFresh(ctx context.Context) bool {
-	q.recall(ctx)
-	return q.isFresh()
+	return known != nil && s.skipFresh && revalidate.Allows(q.header) && known.IsFresh(q.target.url, q.header, now)
 }
 
 // makeConditional makes q conditional if its page is known. req is the request as it is sent.

@@ -1,7 +1,6 @@
 package collyrobots
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -94,9 +93,11 @@ func candidateOf(v *verdict, t *target) candidate {
 	}
 }
 
-// candidate returns the candidate of a request.
-func (q *request) candidate() candidate {
-	c := candidateOf(&q.verdict, &q.target)
+// candidate returns the candidate of a request that was judged.
+func (q *request) candidate() candidate { return q.complete(candidateOf(&q.verdict, &q.target)) }
+
+// complete implements applicant.
+func (q *request) complete(c candidate) candidate {
 	c.marks = &q.marks
 	if q.redirect {
 		c.redirected = q.from
@@ -190,24 +191,14 @@ func (v *verdict) deny(d *denial) {
 	v.denial = d
 }
 
-// denyIf makes v a denial, unless d is nil.
-func (v *verdict) denyIf(d *denial) {
-	if d != nil {
-		v.deny(d)
-	}
-}
-
-// applyRules changes v, the verdict on t, to a denial if a rule of the plugin denies t.
-func (j *judge) applyRules(now time.Time, v *verdict, t *target) {
-	if !v.rule.Allowed {
-		return
-	}
-	for _, r := range j.rules {
-		v.denyIf(r.judge(now, candidateOf(v, t)))
-		if v.denial != nil {
-			return
+// denialBy returns the denial of the first rule that denies c, or nil.
+func denialBy(rules []rule, now time.Time, c candidate) *denial {
+	for _, r := range rules {
+		if d := r.judge(now, c); d != nil {
+			return d
 		}
 	}
+	return nil
 }
 
 // limitOf returns the denial of the first limit that denies c, or nil.
@@ -218,24 +209,6 @@ func (j *judge) limitOf(now time.Time, c candidate) *denial {
 		}
 	}
 	return nil
-}
-
-// restrict changes v, the verdict on t at now, to a denial if a limit of its host is reached. No
-// request exists for t.
-func (j *judge) restrict(now time.Time, v *verdict, t *target) {
-	if !v.rule.Allowed || len(j.limits) == 0 {
-		return
-	}
-	v.denyIf(j.limitOf(now, candidateOf(v, t)))
-}
-
-// applyLimits changes the verdict on q to a denial if a limit of its host is reached, unless q is not
-// sent because its page is fresh.
-func (g *gate) applyLimits(ctx context.Context, q *request) {
-	if !q.verdict.rule.Allowed || len(g.limits) == 0 || !q.redirect && q.isKnownFresh(ctx) {
-		return
-	}
-	q.verdict.denyIf(g.limitOf(q.now, q.candidate()))
 }
 
 // claim is called just before q is sent. The limits count it. If they no longer allow it, claim

@@ -523,11 +523,10 @@ func (j *judge) getTDM(ctx context.Context, u *url.URL, userAgent string, from l
 // judgeTDM returns the verdict about a request for a TDMRep file. The error is a *tdmDenial if
 // robots.txt denies it.
 func (j *judge) judgeTDM(ctx context.Context, t target, f fetcher) (verdict, error) {
-	v, err := j.decide(ctx, time.Now(), t, f)
+	v, err := j.verdict(ctx, time.Now(), t, f, nil)
 	if err != nil {
 		return v, err
 	}
-	j.restrict(time.Now(), &v, &t)
 	switch {
 	case v.reason == report.ReasonRefused:
 		return v, &tdmError{reason: "the host refuses requests"}
@@ -636,11 +635,10 @@ func (p *Plugin) MayFollow(page *colly.Request, href string) error {
 	if err != nil {
 		return err
 	}
-	host := p.limiter.hosts.At(time.Now(), a.Host)
-	v := nofollowVerdict(host, p.settings.of(host.Name()), a, from)
-	denied := &DisallowedError{Decision: v.decision(u)}
-	p.judge.countDenied(host, denied, numbers{})
-	return denied
+	now := time.Now()
+	host := p.limiter.hosts.At(now, a.Host)
+	v := nofollowVerdict(now, host, p.settings.of(host.Name()), a, from)
+	return p.judge.enforceNow(&v, u)
 }
 
 // tagsOf returns the rules that apply to a page. If html is true, it also reads the meta elements.

@@ -178,16 +178,11 @@ func (f *feeder) judge(ctx context.Context, t target, from origin) (verdict, err
 	by := f.fetcher
 	by.from = from
 	by.readsTDM = true
-	v, err := f.sitemaps.decide(ctx, time.Now(), t, by)
+	v, err := f.sitemaps.verdict(ctx, time.Now(), t, by, nil)
 	if err != nil {
 		return verdict{}, err
 	}
-	f.sitemaps.restrict(time.Now(), &v, &t)
-	_, err = f.sitemaps.enforce(&v, t.url, numbers{})
-	if o := outcomeOf(err); o.denied != nil {
-		f.sitemaps.countDenied(v.host, o.denied, numbers{})
-	}
-	return v, err
+	return v, f.sitemaps.enforceNow(&v, t.url)
 }
 
 // Get implements feed.Crawl.
@@ -554,7 +549,7 @@ func (p *Plugin) pull(ctx context.Context, s *sitemaps, sites []*url.URL) iter.S
 func (f *feeder) sites(ctx context.Context, urls []*url.URL, lost func(error) bool) iter.Seq[feed.Site] {
 	return func(yield func(feed.Site) bool) {
 		for _, u := range urls {
-			v, err := f.sitemaps.decide(ctx, time.Now(), target{url: u, userAgent: f.userAgent}, f.fetcher)
+			v, err := f.sitemaps.verdict(ctx, time.Now(), target{url: u, userAgent: f.userAgent}, f.fetcher, nil)
 			switch {
 			case err == nil:
 				if !yield(feed.Site{Authority: v.policy.Authority, Sitemaps: v.policy.Sitemaps()}) {

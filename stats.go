@@ -366,7 +366,9 @@ func (all shadows) compare(ctx context.Context, q *request) {
 		other := verdict{host: v.host, settings: &settings, policy: pol, tdm: v.tdm}
 		other.reason, other.rule = apply(pol, u)
 		if other.rule.Allowed {
-			other.denyIf(usageRule{}.judge(q.now, candidateOf(&other, &q.target)))
+			if d := (usageRule{}).judge(q.now, candidateOf(&other, &q.target)); d != nil {
+				other.deny(d)
+			}
 		}
 		all[i].add(v, other, u)
 	}

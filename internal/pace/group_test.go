@@ -309,25 +309,25 @@ func (f namedPacer) Acquire(_ context.Context, host string, _ time.Duration) (Le
 	return &deskLease{desk: new(desk), until: time.Now().Add(time.Minute)}, nil
 }
 
-// TestGroupsAreForgotten makes many hosts, each in a group of its own or in one of a few, and
+// TestGroupsAreForgotten fills a shard with hosts, each in a group of its own or in one of a few, and
 // checks that the groups and their members are forgotten when they are idle.
 func TestGroupsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rules := &Rules{Shares: true}
 		hosts := New(func(string) *Rules { return rules })
 		ticket := new(Ticket)
-		const later = 50_000 // hosts that come when those before are idle
-		n := keepAll*len(hosts.shards) + later
-		for i := range n {
+		const later = keepAll / 2 // hosts that come when those before are idle
+		const n = keepAll + later
+		for i, name := range namesInAShard(hosts, n) {
 			if i == n-later {
 				time.Sleep(time.Hour)
 			}
-			h := hosts.At(time.Now(), fmt.Sprintf("%d.test", i))
-			name := fmt.Sprint("own ", i)
+			h := hosts.At(time.Now(), name)
+			group := fmt.Sprint("own ", i)
 			if i%2 == 0 {
-				name = fmt.Sprint("common ", i%10)
+				group = fmt.Sprint("common ", i%10)
 			}
-			h.Join(Group{Name: name})
+			h.Join(Group{Name: group})
 			if err := h.Start(t.Context(), ticket, true); err != nil {
 				t.Fatal(err)
 			}
@@ -353,6 +353,18 @@ func TestGroupsAreForgotten(t *testing.T) {
 			t.Errorf("%d requests are counted, want %d", all, n)
 		}
 	})
+}
+
+// namesInAShard returns n names of hosts that all belong to the same shard.
+func namesInAShard(hosts *Hosts, n int) []string {
+	var names []string
+	for i := 0; len(names) < n; i++ {
+		name := fmt.Sprintf("%d.test", i)
+		if hosts.shardOf(name) == &hosts.shards[0] {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // TestRandomGroups lets hosts with random delays send requests, cancel them and move between groups

@@ -148,7 +148,7 @@ func (h *Hosts) closed() error {
 // are idle: they were not requested from At for ten minutes, may get a request at any time, and
 // have no request that waits or is in flight.
 func (h *Hosts) At(now time.Time, name string) *Host {
-	s := &h.shards[maphash.String(h.seed, name)%uint64(len(h.shards))]
+	s := h.shardOf(name)
 	at := h.instant(now)
 	if host := s.find(at, name); host != nil {
 		return host
@@ -159,12 +159,16 @@ func (h *Hosts) At(now time.Time, name string) *Host {
 
 // Delay returns the delay in force at now for a host, or 0 if the registry does not have the host.
 func (h *Hosts) Delay(now time.Time, name string) time.Duration {
-	s := &h.shards[maphash.String(h.seed, name)%uint64(len(h.shards))]
-	host := s.find(h.instant(now), name)
+	host := h.shardOf(name).find(h.instant(now), name)
 	if host == nil {
 		return 0
 	}
 	return host.Delay(now)
+}
+
+// shardOf returns the shard of the host with a name.
+func (h *Hosts) shardOf(name string) *shard {
+	return &h.shards[maphash.String(h.seed, name)%uint64(len(h.shards))]
 }
 
 // host returns a new host.

@@ -3,7 +3,6 @@ package pace
 import (
 	"context"
 	"fmt"
-	"hash/maphash"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -227,7 +226,7 @@ func TestStartOnForgottenHost(t *testing.T) {
 				var late Ticket
 				old.Start(t.Context(), &late, false)
 				time.Sleep(time.Hour) // the callbacks of the request take long
-				s := &hosts.shards[maphash.String(hosts.seed, "a.test")%uint64(len(hosts.shards))]
+				s := hosts.shardOf("a.test")
 				s.mu.Lock()
 				s.look(hosts.now())
 				s.mu.Unlock()
@@ -255,12 +254,7 @@ func TestForgottenHostUsesItsSuccessor(t *testing.T) {
 		old.Start(t.Context(), &early, true)
 		early.End()
 		time.Sleep(time.Hour)
-		s := &hosts.shards[0]
-		for i := range hosts.shards {
-			if hosts.shards[i].byName["a.test"] != nil {
-				s = &hosts.shards[i]
-			}
-		}
+		s := hosts.shardOf("a.test")
 		s.mu.Lock()
 		s.look(hosts.now())
 		s.mu.Unlock()

@@ -2,7 +2,6 @@ package pace
 
 import (
 	"fmt"
-	"hash/maphash"
 	"math/rand/v2"
 	"sync/atomic"
 	"testing"
@@ -141,7 +140,7 @@ func TestClosedHostIsForgotten(t *testing.T) {
 					h.SetSchedule(time.Now(), Source{Scheme: "http"}, &daily{{closed: true}}, time.Time{})
 				}
 				time.Sleep(7 * time.Hour)
-				s := &hosts.shards[maphash.String(hosts.seed, "a.test")%uint64(len(hosts.shards))]
+				s := hosts.shardOf("a.test")
 				s.mu.Lock()
 				s.look(hosts.now())
 				s.mu.Unlock()

@@ -6,32 +6,6 @@ import (
 	"time"
 )
 
-// Rules are the settings for a host. They hold whatever the host requests. They must not change
-// after they are returned to the registry. With the zero Rules, every request starts at once until
-// robots.txt or a 429 response says otherwise.
-type Rules struct {
-	MinDelay time.Duration // shortest delay between two starts
-	MaxDelay time.Duration // longer crawl delays are reduced to this; 0 means no limit
-	// MaxInFlight is the largest number of requests in flight. If 0, one request may be in flight
-	// while a crawl delay or MinDelay is in force, and otherwise any number.
-	MaxInFlight int
-	FromEnd     bool // the delay counts from the end of a response; one request in flight
-	Free        bool // a dry run: every request starts at once and is only counted
-	Shares      bool // the host may share the pace of other hosts, see Host.Join
-
-	// MaxBackOff is the longest delay that 429 and 503 responses cause. It does not shorten a
-	// Retry-After. If 0, it is five minutes. If negative, there is no back-off, even after a
-	// Retry-After has passed.
-	MaxBackOff time.Duration
-
-	// Hours says when requests other than those for robots.txt may start. If nil, they may start at
-	// any time. A delay of its slots also applies.
-	Hours Schedule
-	// Adaptive makes the delay at least Adaptive times the response time of the host, see
-	// adaptiveDelay. If 0, the response time does not matter.
-	Adaptive float64
-}
-
 // A Host schedules the requests to one host. Get one from Hosts.At. All methods may be called from
 // any goroutine. A Host may be kept: if the registry forgets it, its methods act on the Host that
 // has replaced it.
@@ -54,74 +28,6 @@ type Host struct {
 	status    uint16 // of the last response
 	next      *Host  // the next host in the ring of its shard; guarded by the same lock
 }
-
-// Stats are the statistics of one host. The sum of the Stats of several hosts has only the counts.
-type Stats struct {
-	Host string
-	// Requests is the number of requests that started, except those that were NotSent. It includes
-	// pages, redirects, robots.txt and sitemaps.
-	Requests int
-	// Throttled is the number of incidents when the host asked for fewer requests. All 429 and 503
-	// responses of one incident count once.
-	Throttled int
-	Pages     int // passed to Count
-	Denied    int // passed to Count
-	Refusals  int // calls of CountRefusal
-	Unchanged int // calls of CountUnchanged
-	Waiting   int // requests that wait in Enter now
-	// Busy reports whether a request waits or is in flight.
-	Busy  bool
-	Marks uint16 // the bits that were passed to Mark
-
-	CrawlDelay time.Duration // the longest crawl delay of all sources, as written
-	BackOff    time.Duration // the delay that 429 and 503 responses cause now
-	NotBefore  time.Time     // the end of the last Retry-After; zero if none is in force
-	// NextStart is the time before which no request starts. If zero, a request may start now unless
-	// too many are in flight.
-	NextStart time.Time
-	// Delay is the delay in force: the largest of BackOff, MinDelay, the delay that follows from
-	// ResponseTime, and CrawlDelay and the delays of schedules limited to MaxDelay. For a host that
-	// gets only requests that other sites have led to, it is at least one second, with the cause
-	// MinDelay.
-	Delay time.Duration
-	Cause Cause // the cause of NextStart, or of Delay if NextStart is zero
-	Line  int   // of robots.txt, if that is the Cause
-	// Opens is when the host opens again if it is closed, and Closes is when it closes next if it
-	// is open. They are zero if no schedule closes the host.
-	Opens        time.Time
-	Closes       time.Time
-	ResponseTime time.Duration // smoothed; 0 without Rules.Adaptive
-	// MinGap is the shortest time between the moments at which two requests reached the wire while
-	// a delay was in force. It is zero if there were no two such requests.
-	MinGap time.Duration
-	// GapOverDelay is the smallest ratio of such a gap to the delay in force when the second
-	// request started. It is zero if there were no two such requests, or if no delay is kept
-	// (Rules.Free).
-	GapOverDelay float64
-
-	Waited time.Duration // the total time that requests have waited in Enter and Start
-	Status int           // of the last response
-
-	Group        string // the name of the group that h belongs to; "" if there is none
-	Others       int    // the number of other hosts in the group
-	GroupWaiting int    // the sum of Waiting of the hosts in the group
-}
-
-// add adds the counts of o. GapOverDelay becomes the smaller of the two.
-func (s *Stats) add(o Stats) {
-	s.Requests += o.Requests
-	s.Throttled += o.Throttled
-	s.Pages += o.Pages
-	s.Denied += o.Denied
-	s.Refusals += o.Refusals
-	s.Unchanged += o.Unchanged
-	s.Waited += o.Waited
-	s.GapOverDelay = smaller(s.GapOverDelay, o.GapOverDelay)
-}
-
-// An admitted ticket that has not started is kept for at least minLease, even if the delay is
-// shorter.
-const minLease = 100 * time.Millisecond
 
 // Name returns the name that At was called with.
 func (h *Host) Name() string { return h.name }
@@ -265,31 +171,6 @@ func (h *Host) StartLed(ctx context.Context, t *Ticket, wanted func() error) err
 	return h.startOrWait(ctx, t, true)
 }
 
-// visit records a request that no other site has led to. The caller must hold the lock.
-func (h *Host) visit() {
-	h.visited = true
-	if h.led {
-		h.led = false
-		h.lookAgain()
-	}
-}
-
-// startOrWait is the part of Start that needs the lock. It is called with the lock held and returns
-// without it.
-func (h *Host) startOrWait(ctx context.Context, t *Ticket, direct bool) error {
-	if _, ok := h.startNow(h.hosts.now(), t, direct); ok {
-		h.unlock()
-		return nil
-	}
-	t.state = urgent
-	h.slowed().urgent.push(t)
-	h.hold(t, 1)
-	if t.renews && h.paced.scheduled {
-		h.paced.urgent.front = t // a request that waits until the host opens must not keep robots.txt waiting
-	}
-	return h.await(ctx, t)
-}
-
 // StartNow is like Start but does not wait, for a caller with its own clock. It reports whether t
 // has started at now. If not, t holds nothing except possibly a lease, and wait is the time after
 // which the caller should try again, or earlier if a request of the host ends. If wait is 0, only
@@ -302,50 +183,6 @@ func (h *Host) StartNow(now time.Time, t *Ticket, direct bool) (wait time.Durati
 	defer h.unlock()
 	h.visit()
 	return h.startNow(h.hosts.instant(now), t, direct)
-}
-
-// startNow is StartNow with the lock held.
-func (h *Host) startNow(now instant, t *Ticket, direct bool) (wait time.Duration, ok bool) {
-	lent := t.keep()
-	h.leave(t)
-	t.held = lent
-	t.direct = direct
-	if h.paced != nil && h.paced.urgent.front != nil || !h.claim(now, t) {
-		return 0, false
-	}
-	wait, ok = h.start(now, t)
-	if ok {
-		h.dispatched(t)
-		h.lookAgain()
-	}
-	return wait, ok
-}
-
-// admitting locks and returns the Host that keeps the pace of h, and moves t to the current Host of
-// h's name. If ctx or the registry has ended, it ends t and returns the error instead, without the
-// lock.
-func (h *Host) admitting(ctx context.Context, t *Ticket) (*Host, error) {
-	err := h.hosts.closed()
-	if ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	if err != nil {
-		t.End()
-		return nil, err
-	}
-	if h.rules.Shares {
-		h.settle(h.hosts.now())
-	}
-	h, self := h.lockPace()
-	if at := t.host.Load(); at != self {
-		if at != nil {
-			h.mu.Unlock()
-			t.End()
-			h, self = self.lockPace()
-		}
-		t.host.Store(self)
-	}
-	return h, nil
 }
 
 // lock locks and returns the Host that keeps the pace of h: h itself, the group of h, or if h was
@@ -372,135 +209,25 @@ func (h *Host) lockPace() (keeper, self *Host) {
 	}
 }
 
-// await waits until t has had its turn. On error, t has left its list. await is called with the
-// lock held and returns without it.
-func (h *Host) await(ctx context.Context, t *Ticket) error {
-	began := h.hosts.now()
-	defer func() {
-		h.addWait(t, h.hosts.now().since(began))
-		h.unlock()
-	}()
-	for state := t.state; ; {
-		now := h.hosts.now()
-		err := t.stopsWaiting()
-		switch d, ok := h.mayPass(now, t); {
-		case err != nil:
-		case ok && h.claim(now, t):
-			h.take(now, t)
-			return nil
-		case ok && h.mayAsk():
-			err = h.acquire(ctx, t)
-		default:
-			err = h.sleep(ctx, t, d)
-		}
-		if t.state != state {
-			return ErrEnded
-		}
-		if err != nil {
-			h.leave(t)
-			return err
-		}
+// lockFor is like lock. It also returns t if t was last used with this host, and nil otherwise.
+func (h *Host) lockFor(t *Ticket) (*Host, *Ticket) {
+	h, self := h.lockPace()
+	if t == nil || t.host.Load() != self {
+		return h, nil
 	}
+	return h, t
 }
 
-// sleep is like Ticket.sleep. It is called with the lock held and releases it while it sleeps.
-func (h *Host) sleep(ctx context.Context, t *Ticket, d time.Duration) error {
-	if t.wake == nil {
-		t.wake = make(chan struct{}, 1)
-	}
-	if h.paced.scheduled {
-		d = min(d, maxSleep)
-	}
-	h.yield(t)
-	h.unlock()
-	defer h.mu.Lock()
-	return t.sleep(ctx, h.hosts, d)
-}
-
-// mayPass reports whether t, which waits in Enter or Start, may go on. If not, it returns the time
-// after which to look again, or 0 if t should wait until it is woken.
-func (h *Host) mayPass(now instant, t *Ticket) (time.Duration, bool) {
-	p := h.paced
-	if t.state == urgent {
-		if p.urgent.front != t {
-			return 0, false
+// lockSelf locks and returns the current Host of h's name, even if a group keeps its pace. Its lock
+// guards the counts and the marks that only Host has.
+func (h *Host) lockSelf() *Host {
+	for {
+		h.mu.Lock()
+		if !h.gone || h.groupOf() != nil {
+			return h
 		}
-		return h.ready(now, t)
-	}
-	if front := p.waiting.front; front != t && front.next == t && front.state == admitted {
-		if !front.lapsed(now) {
-			return front.lease.since(now), false
-		}
-		// The request of front got the turn and never started. Either a later callback aborted it,
-		// or it still waits for something else. In the second case it will start without the turn,
-		// and Start still keeps the delay.
-		h.leave(front)
-	}
-	if p.waiting.front != t || p.urgent.front != nil {
-		return 0, false
-	}
-	return h.ready(now, t)
-}
-
-// take lets t, which waits in Enter or Start, go on. The caller must know that it may.
-func (h *Host) take(now instant, t *Ticket) {
-	switch {
-	case t.state == urgent:
-		h.leaveUrgent(t)
-		h.start(now, t)
-		h.dispatched(t)
-	case t.held != nil && t.held.until == 0 && h.unpaced(now):
-		h.paced.dequeue(t, h.memberOf(t)) // no request has to wait for t, here or in another process
-		t.state = idle
-	default:
-		d := max(h.delay(now), minLease)
-		t.state = admitted
-		t.lease = now.add(d)
-		h.paced.advance(t, h.memberOf(t))
-		if t.held != nil {
-			h.lapseAfter(d, t.held)
-		}
-	}
-	h.lookAgain()
-}
-
-// leave removes t from its list. Afterwards t holds nothing.
-func (h *Host) leave(t *Ticket) {
-	if t.held != nil {
-		h.free(t)
-	}
-	switch t.state {
-	case idle:
-		return
-	case waiting, admitted:
-		h.paced.dequeue(t, h.memberOf(t))
-		t.state = idle
-	case urgent:
-		h.leaveUrgent(t)
-		t.state = idle
-	default:
-		h.end(h.hosts.now(), t)
-	}
-	if h.paced != nil && h.asksFor(t) {
-		h.paced.sharing.cancel(ErrEnded)
-	}
-	t.look() // wakes the goroutine of t, which finds that t was ended
-	h.lookAgain()
-}
-
-// lookAgain wakes the tickets whose turn it may be now: the first ticket in Start, or, if there is
-// none, the first two tickets in Enter. The second of these watches whether the first one expires.
-func (h *Host) lookAgain() {
-	p := h.paced
-	switch {
-	case p == nil:
-	case p.urgent.front != nil:
-		p.urgent.front.look()
-	case p.waiting.front != nil:
-		p.waiting.front.look()
-		if second := h.second(); second != nil {
-			second.look()
-		}
+		h.mu.Unlock()
+		h = h.hosts.At(time.Now(), h.name)
 	}
 }
 
@@ -565,15 +292,6 @@ func (h *Host) Unavailable(now time.Time, t *Ticket) bool {
 	return slower
 }
 
-// lockFor is like lock. It also returns t if t was last used with this host, and nil otherwise.
-func (h *Host) lockFor(t *Ticket) (*Host, *Ticket) {
-	h, self := h.lockPace()
-	if t == nil || t.host.Load() != self {
-		return h, nil
-	}
-	return h, t
-}
-
 // BusyFor reports whether it is already certain at now that no request to the host may start within
 // d.
 func (h *Host) BusyFor(now time.Time, d time.Duration) bool {
@@ -601,6 +319,26 @@ func (h *Host) NextStart(now time.Time) (next time.Time, alone bool) {
 	delay := h.delay(at)
 	alone = h.mostInFlight(at, delay) == 1 || delay > 0 || h.probing(at)
 	return h.hosts.time(h.nextTurn(at)), alone
+}
+
+// mostAhead limits how far ahead Reserve reserves a turn, because the delay may become shorter.
+const mostAhead = 5 * time.Minute
+
+// Reserve is like NextStart for a request that goes away and is made again at its turn. In a group,
+// the next request that calls Reserve gets a turn one delay later, so that the hosts of the group
+// do not all come back at the same time.
+func (h *Host) Reserve(now time.Time) (turn time.Time, alone bool) {
+	turn, alone = h.NextStart(now)
+	h = h.lock()
+	defer h.mu.Unlock()
+	if h.paced == nil || h.paced.group == nil || h.rules.Free {
+		return turn, alone
+	}
+	p := h.paced
+	at := h.hosts.instant(now)
+	first := h.nextTurn(at)
+	p.group.reserved = min(max(p.group.reserved.add(h.delay(at)), first), first.add(mostAhead))
+	return h.hosts.time(p.group.reserved), alone
 }
 
 // Count adds to the pages and to the denied requests in Stats.
@@ -668,90 +406,6 @@ func (h *Host) LastStart(now time.Time, n int) time.Time {
 	return h.hosts.time(h.lastStart(h.hosts.instant(now), n))
 }
 
-// Stats returns the counts so far and the parts of the delay at now. The counts and Waiting are
-// those of h alone, and the others those of its group.
-func (h *Host) Stats(now time.Time) Stats {
-	self := h.lockSelf()
-	s := self.counts()
-	s.Host = self.name
-	s.Status = int(self.status)
-	s.Marks = self.marks
-	self.mu.Unlock()
-	h, self = self.lockPace()
-	defer h.mu.Unlock()
-	at := h.hosts.instant(now)
-	s.MinGap = h.gaps().least
-	s.GapOverDelay = h.gaps().overDelay
-	s.Cause, s.Line = h.nextCause(at)
-	s.CrawlDelay = h.crawlDelay(at)
-	s.BackOff = h.backOff(at)
-	s.Delay = h.delay(at)
-	if until := h.notBefore(at); until != 0 {
-		s.NotBefore = h.hosts.time(until)
-	}
-	if next := h.nextStart(at); next != 0 {
-		s.NextStart = h.hosts.time(next)
-	}
-	if h.paced == nil {
-		s.Busy = h.busy(at)
-		return s
-	}
-	s.ResponseTime = h.paced.responseTime
-	s.Waiting = h.queued(at, self)
-	if h != self {
-		s.Busy = h.isMemberBusy(at, self)
-		s.Group = h.name
-		s.Others = h.paced.group.members - 1
-		s.GroupWaiting = h.queued(at, h)
-	} else {
-		s.Busy = h.busy(at) || s.Waiting > 0 || h.paced.urgent.front != nil
-	}
-	s.Opens, s.Closes = h.hours(at)
-	return s
-}
-
-// queued returns the number of tickets in Enter, those of self if that is a member of the group h,
-// and otherwise all. A ticket that got the turn and never started does not count.
-func (h *Host) queued(now instant, self *Host) int {
-	n := h.paced.queued
-	if self != h {
-		n = self.paced.member.queued
-	}
-	front := h.paced.waiting.front
-	if front != nil && front.state == admitted && front.lapsed(now) && (self == h || front.host.Load() == self) {
-		n--
-	}
-	return n
-}
-
-// isMemberBusy reports whether a request of self, a member of the group h, waits or is in flight.
-func (h *Host) isMemberBusy(now instant, self *Host) bool {
-	m := self.paced.member
-	n := m.tickets - (m.queued - h.queued(now, self))
-	for t := range h.inFlight.all {
-		if t.host.Load() == self && t.state != onWire && t.lapsed(now) {
-			n--
-		}
-	}
-	return n > 0
-}
-
-// counts returns the statistics that can be summed. The lock of h itself must be held.
-func (h *Host) counts() Stats {
-	s := Stats{Requests: h.requests, Pages: int(h.pages), Denied: int(h.denied), Refusals: int(h.refusals), Unchanged: int(h.unchanged), GapOverDelay: h.gaps().overDelay}
-	if h.paced == nil {
-		return s
-	}
-	s.Throttled = h.paced.throttled
-	s.Waited = h.paced.waited
-	if m := h.paced.member; m != nil {
-		s.Requests += int(m.requests.Load())
-		s.Throttled += int(m.throttled.Load())
-		s.Waited += time.Duration(m.waited.Load())
-	}
-	return s
-}
-
 // forget marks h as gone if forgetting it at now changes nothing, and reports whether it did.
 func (h *Host) forget(now instant) bool {
 	if !h.mu.TryLock() {
@@ -768,13 +422,4 @@ func (h *Host) forget(now instant) bool {
 		}
 	}
 	return h.gone
-}
-
-// deserted reports whether no request waits. A ticket that got the turn and never started does not
-// count, unless it has a lease, which the timer of the lease gives back soon.
-func (h *Host) deserted(now instant) bool {
-	if front := h.paced.waiting.front; front != nil && front.state == admitted && front.lapsed(now) && front.held == nil {
-		h.leave(front)
-	}
-	return h.paced.waiting.front == nil && h.paced.urgent.front == nil
 }

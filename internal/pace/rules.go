@@ -1,0 +1,51 @@
+package pace
+
+import "time"
+
+// Rules are the settings for a host. They hold whatever the host requests. They must not change
+// after they are returned to the registry. With the zero Rules, every request starts at once until
+// robots.txt or a 429 response says otherwise.
+type Rules struct {
+	MinDelay time.Duration // shortest delay between two starts
+	MaxDelay time.Duration // longer crawl delays are reduced to this; 0 means no limit
+	// MaxInFlight is the largest number of requests in flight. If 0, one request may be in flight
+	// while a crawl delay or MinDelay is in force, and otherwise any number.
+	MaxInFlight int
+	FromEnd     bool // the delay counts from the end of a response; one request in flight
+	Free        bool // a dry run: every request starts at once and is only counted
+	Shares      bool // the host may share the pace of other hosts, see Host.Join
+
+	// MaxBackOff is the longest delay that 429 and 503 responses cause. It does not shorten a
+	// Retry-After. If 0, it is five minutes. If negative, there is no back-off, even after a
+	// Retry-After has passed.
+	MaxBackOff time.Duration
+
+	// Hours says when requests other than those for robots.txt may start. If nil, they may start at
+	// any time. A delay of its slots also applies.
+	Hours Schedule
+	// Adaptive makes the delay at least Adaptive times the response time of the host, see
+	// adaptiveDelay. If 0, the response time does not matter.
+	Adaptive float64
+}
+
+// withThoseOf returns the rules of a group with rules r after a host with rules o has joined it: of
+// each rule the value that keeps the requests further apart. The Hours are not among them, see
+// accept.
+func (r *Rules) withThoseOf(o *Rules) *Rules {
+	both := *r
+	both.MinDelay = max(r.MinDelay, o.MinDelay)
+	both.FromEnd = r.FromEnd || o.FromEnd
+	both.Adaptive = max(r.Adaptive, o.Adaptive)
+	both.MaxDelay = max(r.MaxDelay, o.MaxDelay)
+	if r.MaxDelay == 0 || o.MaxDelay == 0 {
+		both.MaxDelay = 0
+	}
+	both.MaxInFlight = max(r.MaxInFlight, o.MaxInFlight)
+	if r.MaxInFlight > 0 && o.MaxInFlight > 0 {
+		both.MaxInFlight = min(r.MaxInFlight, o.MaxInFlight)
+	}
+	if o.mostBackOff() > r.mostBackOff() {
+		both.MaxBackOff = o.MaxBackOff
+	}
+	return &both
+}

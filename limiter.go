@@ -54,7 +54,7 @@ func newLimiter(s *settings, client *http.Client, allowPrivate bool, r *reporter
 
 // share makes all hosts ask p for their turns.
 func (l *limiter) share(p pace.Pacer) {
-	l.hosts.Share(p)
+	l.hosts.UsePacer(p)
 	l.shared = true
 }
 
@@ -417,7 +417,7 @@ func lookup(ctx context.Context, name string) ([]netip.Addr, error) {
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", name)
 }
 
-// An addresses is the pace.Group.Basis of a host whose addresses are known or were looked up.
+// An addresses is the pace.Assignment.Basis of a host whose addresses are known or were looked up.
 type addresses struct {
 	known []netip.Addr
 	met   bool // the last one comes from a connection
@@ -431,13 +431,13 @@ func (l *limiter) join(ctx context.Context, host *pace.Host, through http.RoundT
 		return
 	}
 	now := time.Now()
-	known := host.Group()
+	known := host.Assignment()
 	if now.Before(known.Until) {
 		return
 	}
 	switch l.groupings.settings.of(host.Name()).grouping {
 	case ByDomain:
-		host.Join(pace.Group{Name: feed.Registrable(host.Name()), Until: now.Add(always)})
+		host.Join(pace.Assignment{Name: feed.Registrable(host.Name()), Until: now.Add(always)})
 	case ByAddress:
 		l.joinByAddress(ctx, host, through, u, known)
 	}
@@ -445,12 +445,12 @@ func (l *limiter) join(ctx context.Context, host *pace.Host, through http.RoundT
 
 // joinByAddress finds the group of a host by its address. known is the group so far, which the host
 // keeps if the address cannot be found again.
-func (l *limiter) joinByAddress(ctx context.Context, host *pace.Host, through http.RoundTripper, u *url.URL, known pace.Group) {
+func (l *limiter) joinByAddress(ctx context.Context, host *pace.Host, through http.RoundTripper, u *url.URL, known pace.Assignment) {
 	name := nameOf(host.Name())
 	addr, err := netip.ParseAddr(strings.Trim(name, "[]"))
 	switch {
 	case backend.MayProxy(through, u):
-		host.Join(pace.Group{Until: time.Now().Add(addressTime)})
+		host.Join(pace.Assignment{Until: time.Now().Add(addressTime)})
 		return
 	case err == nil:
 		host.Join(groupAt([]netip.Addr{addr}, always))
@@ -490,13 +490,13 @@ func (g *groupings) find(ctx context.Context, name string) ([]netip.Addr, error)
 }
 
 // groupAt returns the group of a host at these addresses.
-func groupAt(found []netip.Addr, lifetime time.Duration) pace.Group {
+func groupAt(found []netip.Addr, lifetime time.Duration) pace.Assignment {
 	known := make([]netip.Addr, len(found))
 	for i, addr := range found {
 		known[i] = addr.WithZone("").Unmap()
 	}
 	lowest := slices.MinFunc(known, netip.Addr.Compare) // IPv4 comes before IPv6
-	return pace.Group{Name: lowest.String(), Until: time.Now().Add(lifetime), Basis: &addresses{known: known}}
+	return pace.Assignment{Name: lowest.String(), Until: time.Now().Add(lifetime), Basis: &addresses{known: known}}
 }
 
 // met is called with the address of a connection for a request to a host. target is "host:port" of
@@ -505,10 +505,10 @@ func (l *limiter) met(host *pace.Host, target string, addr net.Addr) {
 	if !host.Rules().Shares || l.groupings.settings.of(host.Name()).grouping != ByAddress {
 		return
 	}
-	known := host.Group()
+	known := host.Assignment()
 	if !isServer(host.Name(), target) {
 		if known.Name != "" {
-			host.Join(pace.Group{Until: time.Now().Add(addressTime)})
+			host.Join(pace.Assignment{Until: time.Now().Add(addressTime)})
 		}
 		return
 	}

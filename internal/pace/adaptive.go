@@ -58,7 +58,7 @@ func (l *limiter) measure(now instant, t *Ticket, success bool) bool {
 		return false
 	}
 	t.measured = true
-	p := l.slowed()
+	p := l.ensurePaced()
 	smoothed := p.responseTime
 	took := min(now.since(t.at), max(maxRise*smoothed, leastOutlier))
 	switch {

@@ -77,7 +77,7 @@ func (l *limiter) sending(now instant, t *Ticket) float64 {
 // ensureEstimator returns the estimator. It creates one if there is none, and resets one that is
 // too old to be used at now.
 func (l *limiter) ensureEstimator(now instant) *estimator {
-	p := l.slowed()
+	p := l.ensurePaced()
 	if p.estimator == nil {
 		p.estimator = new(estimator)
 	} else if l.estimator(now) == nil {

@@ -51,7 +51,7 @@ func (l *limiter) grace(now instant, d *crawlDelay) time.Duration {
 	if d.schedule != nil {
 		delay = max(delay, d.schedule.At(d.schedule.hosts.time(now)).Delay)
 	}
-	return max(l.kept(delay), leastGrace)
+	return max(l.limited(delay), leastGrace)
 }
 
 // setCrawlDelay records the delay that a source requests, or 0 for none. until is when the file has
@@ -61,7 +61,7 @@ func (l *limiter) setCrawlDelay(now instant, source Source, written time.Duratio
 	if l.paced == nil && written == 0 {
 		return false
 	}
-	p := l.slowed()
+	p := l.ensurePaced()
 	d := p.crawlDelayOf(&source)
 	if d == nil {
 		if written == 0 {
@@ -71,7 +71,7 @@ func (l *limiter) setCrawlDelay(now instant, source Source, written time.Duratio
 		l.addCrawlDelay(now, d, source.by)
 	}
 	before := time.Duration(0)
-	if l.holds(now, d) {
+	if l.inForce(now, d) {
 		before = d.written
 	}
 	d.source = source
@@ -88,11 +88,11 @@ func (l *limiter) setCrawlDelay(now instant, source Source, written time.Duratio
 func (l *limiter) addCrawlDelay(now instant, d *crawlDelay, by *member) {
 	p := l.paced
 	if len(p.crawlDelays) == cap(p.crawlDelays) {
-		p.crawlDelays = slices.DeleteFunc(p.crawlDelays, func(d *crawlDelay) bool { return !l.holds(now, d) })
+		p.crawlDelays = slices.DeleteFunc(p.crawlDelays, func(d *crawlDelay) bool { return !l.inForce(now, d) })
 	}
 	p.crawlDelays = append(p.crawlDelays, d)
 	if by != nil {
-		by.crawlDelays = slices.DeleteFunc(by.crawlDelays, func(d *crawlDelay) bool { return !l.holds(now, d) })
+		by.crawlDelays = slices.DeleteFunc(by.crawlDelays, func(d *crawlDelay) bool { return !l.inForce(now, d) })
 		by.crawlDelays = append(by.crawlDelays, d)
 	}
 }
@@ -115,9 +115,9 @@ func (p *paced) crawlDelaysOf(m *member) []*crawlDelay {
 	return m.crawlDelays
 }
 
-// holds reports whether d is in force at now. If it is not, d has expired and only a newer file can
+// inForce reports whether d is in force at now. If it is not, d has expired and only a newer file can
 // set it again.
-func (l *limiter) holds(now instant, d *crawlDelay) bool {
+func (l *limiter) inForce(now instant, d *crawlDelay) bool {
 	if d.written == 0 && d.schedule == nil {
 		return false
 	}
@@ -137,7 +137,7 @@ func (l *limiter) holds(now instant, d *crawlDelay) bool {
 func (l *limiter) isObeyed(now instant, d *crawlDelay) bool {
 	p := l.paced
 	by := d.source.by
-	if p.group != nil && by.tickets == 0 {
+	if p.members != nil && by.tickets == 0 {
 		return false
 	}
 	lists := [...]*list{&l.inFlight, &p.urgent, &p.waiting, nil}
@@ -146,7 +146,7 @@ func (l *limiter) isObeyed(now instant, d *crawlDelay) bool {
 	}
 	for _, tickets := range lists {
 		for t := range tickets.all {
-			if t.obeys(d) && (p.group == nil || l.memberOf(t) == by) && (t.state == waiting || t.state == urgent || !t.lapsed(now)) {
+			if t.obeys(d) && (p.members == nil || l.memberOf(t) == by) && (t.state == waiting || t.state == urgent || !t.expired(now)) {
 				return true
 			}
 		}
@@ -154,9 +154,9 @@ func (l *limiter) isObeyed(now instant, d *crawlDelay) bool {
 	return false
 }
 
-// used records that t, which has started, obeys its crawl delays at now. This extends the time for
+// extend records that t, which has started, obeys its crawl delays at now. This extends the time for
 // which they hold.
-func (l *limiter) used(now instant, t *Ticket) {
+func (l *limiter) extend(now instant, t *Ticket) {
 	if l.paced == nil {
 		return
 	}
@@ -179,7 +179,7 @@ func (l *limiter) longestCrawlDelay(now instant) (most time.Duration, line int) 
 	if p == nil || len(p.crawlDelays) == 0 {
 		return 0, 0
 	}
-	if p.longest == nil || p.longest != noCrawlDelay && !l.holds(now, p.longest) {
+	if p.longest == nil || p.longest != noCrawlDelay && !l.inForce(now, p.longest) {
 		p.longest = l.findLongest(now)
 	}
 	return p.longest.written, p.longest.source.Line
@@ -193,7 +193,7 @@ var noCrawlDelay = new(crawlDelay)
 func (l *limiter) findLongest(now instant) *crawlDelay {
 	longest := noCrawlDelay
 	for _, d := range l.paced.crawlDelays {
-		if !l.holds(now, d) || d.written == 0 {
+		if !l.inForce(now, d) || d.written == 0 {
 			continue
 		}
 		if d.written > longest.written || d.written == longest.written && d.until > longest.until {
@@ -227,11 +227,11 @@ func (l *limiter) cause(now instant, delay time.Duration) (Cause, int) {
 	switch {
 	case delay <= 0:
 		return "", 0
-	case l.kept(crawlDelay) == delay:
+	case l.limited(crawlDelay) == delay:
 		return CrawlDelay, line
 	case slot.delay == delay:
 		return RequestRate, slot.delayLine
-	case l.least() == delay:
+	case l.ownDelay() == delay:
 		return MinDelay, 0
 	case l.rules.Adaptive > 0 && l.backOff(now) != delay:
 		return Adaptive, 0

@@ -124,8 +124,8 @@ func (e *estimator) interval(now instant, longest time.Duration) time.Duration {
 	return min(time.Duration(float64(time.Second)/rate), longest)
 }
 
-// started records that a request starts at now.
-func (e *estimator) started(now instant) {
+// countStart records that a request starts at now.
+func (e *estimator) countStart(now instant) {
 	if e.starts == 0 {
 		e.first = now
 	}

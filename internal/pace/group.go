@@ -18,8 +18,8 @@ import (
 // A member is what a host needs in addition to its limiter if it may share its pace.
 type member struct {
 	// The following fields are guarded by the lock of the host.
-	group  *Host // keeps the pace of the host; nil if the host does that itself
-	wanted Group // the group that the host joins when it has no tickets
+	group    *Host      // keeps the pace of the host; nil if the host does that itself
+	assigned Assignment // the group that the host joins when it has no tickets
 
 	// The following fields are guarded by the lock of the group.
 	tickets int     // the tickets of the host that hold something
@@ -35,9 +35,9 @@ type member struct {
 	waited    atomic.Int64 // a time.Duration
 }
 
-// A groupState is what the limiter of a group has in addition to that of a host.
-type groupState struct {
-	members  int     // the number of its hosts
+// A members is what the limiter of a group has in addition to that of a host.
+type members struct {
+	count    int     // the number of its hosts
 	tickets  int     // the tickets of its hosts that hold something
 	reserved instant // the last turn that Reserve has returned
 }
@@ -59,7 +59,7 @@ func (h *Host) member() *member {
 
 // memberOf returns the member that t belongs to, or nil if l is not the limiter of a group.
 func (l *limiter) memberOf(t *Ticket) *member {
-	if l.paced == nil || l.paced.group == nil {
+	if l.paced == nil || l.paced.members == nil {
 		return nil
 	}
 	return t.host.Load().paced.member
@@ -90,10 +90,10 @@ func (h *Host) lockGroup() *Host {
 // requests of the other hosts, which take turns with it.
 func (l *limiter) nextTurn(now instant) instant {
 	turn := now.add(l.due(now, nil))
-	if l.paced == nil || l.paced.group == nil || l.rules.Free {
+	if l.paced == nil || l.paced.members == nil || l.rules.Free {
 		return turn
 	}
-	return turn.add(times(l.delay(now), l.paced.group.tickets))
+	return turn.add(times(l.delay(now), l.paced.members.tickets))
 }
 
 // countRequest adds n to the number of requests of the host of t.
@@ -115,7 +115,7 @@ func (l *limiter) addWait(t *Ticket, d time.Duration) {
 // countThrottled counts a complaint of a member, which may be nil, if it starts a new incident of
 // the group.
 func (l *limiter) countThrottled(m *member, slower bool) {
-	if slower && l.paced.group != nil {
+	if slower && l.paced.members != nil {
 		m.throttled.Add(1)
 	}
 }
@@ -124,12 +124,12 @@ func (l *limiter) countThrottled(m *member, slower bool) {
 // request of the group does so at now. The files are read one after another, because the first may
 // request a delay. wait is the time after which to ask again.
 func (l *limiter) readsAnother(now instant, t *Ticket) (wait time.Duration, reads bool) {
-	if t == nil || !t.renews || l.paced == nil || l.paced.group == nil {
+	if t == nil || !t.renews || l.paced == nil || l.paced.members == nil {
 		return 0, false
 	}
 	for other := range l.inFlight.all {
-		if other.renews && !other.lapsed(now) {
-			return other.lease.since(now), true
+		if other.renews && !other.expired(now) {
+			return other.expiry.since(now), true
 		}
 	}
 	return 0, false

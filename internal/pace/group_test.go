@@ -38,7 +38,7 @@ func inTown(t *testing.T, rules Rules, test func(t *testing.T, w *town)) {
 // at returns the host with a name, after it was told to join a group.
 func (w *town) at(name, group string) *Host {
 	h := w.hosts.At(time.Now(), name)
-	h.Join(Group{Name: group})
+	h.Join(Assignment{Name: group})
 	return h
 }
 
@@ -205,10 +205,10 @@ func TestHostMovesToAnotherGroup(t *testing.T) {
 	inTown(t, Rules{}, func(t *testing.T, w *town) {
 		a, b, c := w.at("a.test", ""), w.at("b.test", "g"), w.at("c.test", "h")
 		w.robots(a, 10*time.Second)
-		a.Join(Group{Name: "g"})
+		a.Join(Assignment{Name: "g"})
 		w.pages(a, 2) // they find no other request of a, so a moves
 		w.pages(b, 1)
-		a.Join(Group{Name: "h"})
+		a.Join(Assignment{Name: "h"})
 		w.pages(a, 1) // pages of a wait, so a stays
 		time.Sleep(time.Minute)
 		w.pages(a, 1) // a moves
@@ -228,7 +228,7 @@ func TestHostMovesToAnotherGroup(t *testing.T) {
 		if s := a.Stats(time.Now()); s.Requests != 5 || s.Group != "h" || s.Others != 1 {
 			t.Errorf("%+v", s)
 		}
-		a.Join(Group{})
+		a.Join(Assignment{})
 		w.pages(a, 1)
 		if s := a.Stats(time.Now()); s.Requests != 6 || s.Group != "" || s.Others != 0 || s.Delay != 10*time.Second {
 			t.Errorf("alone again: %+v", s)
@@ -247,7 +247,7 @@ func TestBackOffGoesWithAHost(t *testing.T) {
 		}
 		a.SlowDown(time.Now(), ticket, 20*time.Second)
 		ticket.End()
-		a.Join(Group{Name: "g"})
+		a.Join(Assignment{Name: "g"})
 		w.pages(a, 1)
 		time.Sleep(time.Minute)
 		w.check("20s a.test/0")
@@ -282,7 +282,7 @@ func TestLeasesOfAGroup(t *testing.T) {
 		var mu sync.Mutex
 		var names []string
 		hosts := New(func(string) *Rules { return &Rules{MinDelay: time.Second, Shares: true} })
-		hosts.Share(namedPacer(func(host string) {
+		hosts.UsePacer(namedPacer(func(host string) {
 			mu.Lock()
 			defer mu.Unlock()
 			names = append(names, host)
@@ -327,7 +327,7 @@ func TestGroupsAreForgotten(t *testing.T) {
 			if i%2 == 0 {
 				group = fmt.Sprint("common ", i%10)
 			}
-			h.Join(Group{Name: group})
+			h.Join(Assignment{Name: group})
 			if err := h.Start(t.Context(), ticket, true); err != nil {
 				t.Fatal(err)
 			}
@@ -342,7 +342,7 @@ func TestGroupsAreForgotten(t *testing.T) {
 		}
 		delays := 0
 		for _, group := range hosts.groups.all() {
-			members += group.paced.group.members
+			members += group.paced.members.count
 			delays += len(group.paced.crawlDelays)
 		}
 		t.Logf("%d hosts, %d groups, %d members, %d delays", kept, len(hosts.groups.all()), members, delays)
@@ -416,7 +416,7 @@ func randomGroups(t *testing.T, w *town, random *rand.Rand) {
 			go func(at time.Duration, name string) {
 				defer all.Done()
 				time.Sleep(at)
-				h.Join(Group{Name: name})
+				h.Join(Assignment{Name: name})
 			}(time.Duration(random.Int64N(int64(5*time.Minute))), fmt.Sprint("g", random.IntN(3)))
 		}
 	}

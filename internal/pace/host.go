@@ -13,20 +13,20 @@ import (
 // Each request waits in the goroutine of its caller. Only the request whose turn comes next sleeps
 // on a timer.
 type Host struct {
-	// mu protects the fields below it, except hosts, name, asked and next, and the tickets of the host.
+	// mu protects the fields below it, except hosts, name, lastUse and nextInRing, and the tickets of the host.
 	// If the host belongs to a group, the lock of the group protects its pace. See lockPace and lockSelf.
 	mu    sync.Mutex
 	hosts *Hosts
 	name  string
 	limiter
-	pages     uint32
-	denied    uint32
-	refusals  uint32
-	unchanged uint32
-	asked     int32  // when At last returned it, in seconds; guarded by the lock of its shard
-	marks     uint16 // the bits that were passed to Mark
-	status    uint16 // of the last response
-	next      *Host  // the next host in the ring of its shard; guarded by the same lock
+	pages      uint32
+	denied     uint32
+	refusals   uint32
+	unchanged  uint32
+	lastUse    int32  // when At last returned it, in seconds; guarded by the lock of its shard
+	marks      uint16 // the bits that were passed to Mark
+	status     uint16 // of the last response
+	nextInRing *Host  // the next host in the ring of its shard; guarded by the same lock
 }
 
 // Name returns the name that At was called with.
@@ -49,9 +49,9 @@ func (h *Host) SetCrawlDelay(now time.Time, source Source, written time.Duration
 	}
 	h, self := h.lockPace()
 	defer h.mu.Unlock()
-	changed = h.setCrawlDelay(h.hosts.instant(now), source.of(self), written, h.hosts.lapses(until))
+	changed = h.setCrawlDelay(h.hosts.instant(now), source.of(self), written, h.hosts.instantOrNever(until))
 	if changed {
-		h.lookAgain()
+		h.wakeNext()
 	}
 	return changed
 }
@@ -124,11 +124,11 @@ func (h *Host) Enter(ctx context.Context, t *Ticket) error {
 	}
 	h.leave(t)
 	h.visit()
-	if !h.shared() && (h.paced == nil && h.unpaced(0) || h.unpaced(h.hosts.now())) {
+	if !h.asksPacer() && (h.paced == nil && h.unpaced(0) || h.unpaced(h.hosts.now())) {
 		h.mu.Unlock()
 		return nil
 	}
-	p := h.slowed()
+	p := h.ensurePaced()
 	t.state = waiting
 	p.enqueue(t, h.memberOf(t))
 	return h.await(ctx, t)
@@ -137,7 +137,7 @@ func (h *Host) Enter(ctx context.Context, t *Ticket) error {
 // MayEnter reports whether Enter can be omitted for t, because nothing has ever kept the requests
 // of the host apart. It costs less than Enter.
 func (h *Host) MayEnter(t *Ticket) bool {
-	return h.plain() && t.host.Load() == nil && h.hosts.closed() == nil
+	return h.plain() && t.host.Load() == nil && h.hosts.closeError() == nil
 }
 
 // Start is the second stage. It waits until the request may go on the wire. The delay counts from
@@ -166,7 +166,7 @@ func (h *Host) StartLed(ctx context.Context, t *Ticket, wanted func() error) err
 	}
 	if !h.visited {
 		h.led = true
-		h.slowed()
+		h.ensurePaced()
 	}
 	return h.startOrWait(ctx, t, true)
 }
@@ -253,9 +253,9 @@ func (h *Host) Answered(t *Ticket, status, pages int) (recovered bool) {
 	}
 	now := h.hosts.now()
 	measured := h.measure(now, t, succeeded(status))
-	recovered = h.accepted(now, t)
+	recovered = h.accept(now, t)
 	if recovered || measured {
-		h.lookAgain()
+		h.wakeNext()
 	}
 	return recovered
 }
@@ -275,7 +275,7 @@ func (h *Host) SlowDown(now time.Time, t *Ticket, retryAfter time.Duration) bool
 	defer h.mu.Unlock()
 	slower := h.slowDown(h.hosts.instant(now), t, retryAfter, h.hosts.random)
 	h.countThrottled(of, slower)
-	h.lookAgain()
+	h.wakeNext()
 	return slower
 }
 
@@ -288,7 +288,7 @@ func (h *Host) Unavailable(now time.Time, t *Ticket) bool {
 	defer h.mu.Unlock()
 	slower := h.unavailable(h.hosts.instant(now), t, h.hosts.random)
 	h.countThrottled(of, slower)
-	h.lookAgain()
+	h.wakeNext()
 	return slower
 }
 
@@ -331,14 +331,14 @@ func (h *Host) Reserve(now time.Time) (turn time.Time, alone bool) {
 	turn, alone = h.NextStart(now)
 	h = h.lock()
 	defer h.mu.Unlock()
-	if h.paced == nil || h.paced.group == nil || h.rules.Free {
+	if h.paced == nil || h.paced.members == nil || h.rules.Free {
 		return turn, alone
 	}
 	p := h.paced
 	at := h.hosts.instant(now)
 	first := h.nextTurn(at)
-	p.group.reserved = min(max(p.group.reserved.add(h.delay(at)), first), first.add(mostAhead))
-	return h.hosts.time(p.group.reserved), alone
+	p.members.reserved = min(max(p.members.reserved.add(h.delay(at)), first), first.add(mostAhead))
+	return h.hosts.time(p.members.reserved), alone
 }
 
 // Count adds to the pages and to the denied requests in Stats.
@@ -415,10 +415,10 @@ func (h *Host) forget(now instant) bool {
 	if h.gone {
 		return h.leaveGroup(h.member())
 	}
-	h.gone = h.idle(now) && (h.paced == nil || h.deserted(now))
+	h.gone = h.isForgettable(now) && (h.paced == nil || h.deserted(now))
 	if h.gone {
 		for t := range h.inFlight.all {
-			h.lapse(now, t) // if its request still reaches the transport, it has to start again, at the next Host
+			h.expire(now, t) // if its request still reaches the transport, it has to start again, at the next Host
 		}
 	}
 	return h.gone

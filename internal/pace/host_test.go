@@ -44,7 +44,7 @@ func underRulesInGroup(t *testing.T, rules Rules, group string, test func(t *tes
 		t.Helper()
 		hosts := New(func(string) *Rules { return &rules })
 		w := &world{Host: hosts.At(time.Now(), "a.test"), t: t, start: time.Now()}
-		w.Join(Group{Name: group})
+		w.Join(Assignment{Name: group})
 		test(t, w)
 		synctest.Wait()
 		if !w.empty() {

@@ -31,7 +31,7 @@
 // A host that answers 429 or 503 then gets requests at the rate that it was seen to accept.
 //
 // If several processes crawl the same hosts, a Pacer grants the starts at a host to one process at
-// a time (see Hosts.Share). Each process still keeps the delay itself.
+// a time (see Hosts.UsePacer). Each process still keeps the delay itself.
 package pace
 
 import (
@@ -56,9 +56,9 @@ type Hosts struct {
 	shards [64]shard
 	groups groups
 
-	pacer   Pacer           // nil if no other process shares the hosts
-	closing context.Context // the parent of calls of pacer; ends with Close
-	end     context.CancelCauseFunc
+	pacer       Pacer           // nil if no other process shares the hosts
+	closing     context.Context // the parent of calls of pacer; ends with Close
+	cancelCalls context.CancelCauseFunc
 
 	close sync.Once     // sets err and closes done
 	done  chan struct{} // closed by Close
@@ -67,7 +67,7 @@ type Hosts struct {
 
 // A shard holds the hosts whose names have the same hash, modulo the number of shards.
 type shard struct {
-	// mu protects the fields below it, and Host.asked and Host.next of the hosts in the shard.
+	// mu protects the fields below it, and Host.lastUse and Host.nextInRing of the hosts in the shard.
 	mu        sync.Mutex
 	byName    map[string]*Host
 	hand      *Host // in the ring of all hosts of the shard, the one before the next to be examined
@@ -81,9 +81,9 @@ const (
 	// longAgo is how many seconds must have passed since At last returned a host before the host
 	// can be forgotten.
 	longAgo = 600
-	// looks is how many hosts are examined when a host is added. It is more than one, so that idle
+	// mostExamined is how many hosts are examined when a host is added. It is more than one, so that idle
 	// hosts leave faster than new hosts come, and small, so that no call of At takes long.
-	looks = 2
+	mostExamined = 2
 )
 
 // errClosed is the error of waiting requests after Close(nil).
@@ -123,7 +123,7 @@ func (h *Hosts) Close(err error) {
 	if !isFirst || h.pacer == nil {
 		return
 	}
-	h.end(h.err)
+	h.cancelCalls(h.err)
 	for host := range h.All() {
 		host.forsake()
 	}
@@ -132,8 +132,8 @@ func (h *Hosts) Close(err error) {
 	}
 }
 
-// closed returns the error passed to Close, or nil before Close.
-func (h *Hosts) closed() error {
+// closeError returns the error passed to Close, or nil before Close.
+func (h *Hosts) closeError() error {
 	select {
 	case <-h.done:
 		return h.err
@@ -175,13 +175,13 @@ func (h *Hosts) shardOf(name string) *shard {
 func (h *Hosts) host(name string) *Host {
 	host := &Host{hosts: h, name: name, limiter: limiter{rules: h.rules(name)}}
 	if hours := host.rules.Hours; hours != nil {
-		p := host.slowed()
+		p := host.ensurePaced()
 		p.hours = &scheduled{Schedule: hours, hosts: h, closes: Hours}
 		p.scheduled = true
 	}
-	host.slow.Store(host.shared() || !host.unpaced(0))
+	host.isPaced.Store(host.asksPacer() || !host.unpaced(0))
 	if host.rules.Shares {
-		host.slowed().member = new(member)
+		host.ensurePaced().member = new(member)
 	}
 	return host
 }
@@ -214,8 +214,8 @@ func (h *Hosts) Forgotten() Stats {
 // instant.
 func (h *Hosts) instant(t time.Time) instant { return instant(t.Sub(h.epoch)).add(1) }
 
-// lapses is like instant for the time until which something holds. The zero time means for ever.
-func (h *Hosts) lapses(until time.Time) instant {
+// instantOrNever is like instant for the time until which something holds. The zero time means for ever.
+func (h *Hosts) instantOrNever(until time.Time) instant {
 	if until.IsZero() {
 		return math.MaxInt64
 	}
@@ -249,46 +249,46 @@ func (s *shard) find(now instant, name string) *Host {
 	defer s.mu.Unlock()
 	host := s.byName[name]
 	if host != nil {
-		host.asked = now.seconds()
+		host.lastUse = now.seconds()
 	}
 	return host
 }
 
 // insert adds a host unless the shard already has one with the same name. It returns the one that
 // is in the shard, and how many other hosts it examined.
-func (s *shard) insert(now instant, host *Host) (_ *Host, looked int) {
+func (s *shard) insert(now instant, host *Host) (_ *Host, examined int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known := s.byName[host.name]; known != nil {
 		return known, 0
 	}
-	for ; len(s.byName) >= keepAll && looked < looks; looked++ {
-		s.look(now)
+	for ; len(s.byName) >= keepAll && examined < mostExamined; examined++ {
+		s.examine(now)
 	}
-	host.asked = now.seconds()
+	host.lastUse = now.seconds()
 	s.byName[host.name] = host
 	if s.hand == nil {
 		s.hand = host
-		host.next = host
+		host.nextInRing = host
 	} else {
-		host.next = s.hand.next
-		s.hand.next = host
+		host.nextInRing = s.hand.nextInRing
+		s.hand.nextInRing = host
 		s.hand = host // the new host is examined last
 	}
-	return host, looked
+	return host, examined
 }
 
-// look forgets the next host of the ring if it is no longer needed. Otherwise it moves on.
-func (s *shard) look(now instant) {
-	host := s.hand.next
-	if now.seconds()-host.asked < longAgo || !host.forget(now) {
+// examine forgets the next host of the ring if it is no longer needed. Otherwise it moves on.
+func (s *shard) examine(now instant) {
+	host := s.hand.nextInRing
+	if now.seconds()-host.lastUse < longAgo || !host.forget(now) {
 		s.hand = host
 		return
 	}
 	s.forgotten.add(host.counts())
 	delete(s.byName, host.name)
-	s.hand.next = host.next
-	host.next = nil
+	s.hand.nextInRing = host.nextInRing
+	host.nextInRing = nil
 }
 
 // all yields the hosts of a shard in batches, so that its lock is never held for long. It reports

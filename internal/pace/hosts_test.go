@@ -45,7 +45,7 @@ func TestInsertKeepsTheFirstHost(t *testing.T) {
 	hosts := noRules()
 	s := &hosts.shards[0]
 	first, _ := s.insert(1, &Host{hosts: hosts, name: "a.test"})
-	if second, _ := s.insert(1, &Host{hosts: hosts, name: "a.test"}); second != first || first.next != first {
+	if second, _ := s.insert(1, &Host{hosts: hosts, name: "a.test"}); second != first || first.nextInRing != first {
 		t.Error("insert kept two hosts with the same name")
 	}
 }
@@ -100,8 +100,8 @@ func crowded(hosts *Hosts, now instant) (*shard, []*Host) {
 	s := &hosts.shards[0]
 	var all []*Host
 	for i := range keepAll {
-		h, looked := s.insert(now, hosts.host(fmt.Sprint(i)))
-		if looked != 0 {
+		h, examined := s.insert(now, hosts.host(fmt.Sprint(i)))
+		if examined != 0 {
 			panic("insert examined a host too early")
 		}
 		all = append(all, h)
@@ -118,11 +118,11 @@ func TestIdleHostsAreForgottenAFewAtATime(t *testing.T) {
 		time.Sleep(longAgo * time.Second)
 		for i := range 3 * keepAll {
 			before := len(s.byName)
-			_, looked := s.insert(hosts.now(), hosts.host(fmt.Sprint("new ", i)))
-			if looked > looks || looked == 0 && before >= keepAll {
-				t.Fatalf("host %d: insert examined %d hosts", i, looked)
+			_, examined := s.insert(hosts.now(), hosts.host(fmt.Sprint("new ", i)))
+			if examined > mostExamined || examined == 0 && before >= keepAll {
+				t.Fatalf("host %d: insert examined %d hosts", i, examined)
 			}
-			if grown := len(s.byName) - before; grown < 1-looks || grown > 1 {
+			if grown := len(s.byName) - before; grown < 1-mostExamined || grown > 1 {
 				t.Fatalf("host %d: the shard grew by %d hosts", i, grown)
 			}
 		}
@@ -142,9 +142,9 @@ func TestIdleHostsAreForgottenAFewAtATime(t *testing.T) {
 
 func ringOf(s *shard) []*Host {
 	var ring []*Host
-	for h := s.hand; ; h = h.next {
+	for h := s.hand; ; h = h.nextInRing {
 		ring = append(ring, h)
-		if h.next == s.hand {
+		if h.nextInRing == s.hand {
 			return ring
 		}
 	}
@@ -174,11 +174,11 @@ func TestForget(t *testing.T) {
 		{"let in", Rules{MinDelay: time.Hour}, func(t *testing.T, h *Host, held *Ticket) { h.Enter(t.Context(), held) }, false},
 		{"about to enter", Rules{}, func(t *testing.T, h *Host, held *Ticket) {
 			held.state = waiting
-			h.slowed().waiting.push(held)
+			h.ensurePaced().waiting.push(held)
 		}, false},
 		{"about to start", Rules{}, func(t *testing.T, h *Host, held *Ticket) {
 			held.state = urgent
-			h.slowed().urgent.push(held)
+			h.ensurePaced().urgent.push(held)
 		}, false},
 		{"Retry-After", Rules{}, func(t *testing.T, h *Host, held *Ticket) { h.SlowDown(time.Now(), nil, time.Hour) }, false},
 		{"after Retry-After", Rules{}, func(t *testing.T, h *Host, held *Ticket) {
@@ -228,7 +228,7 @@ func TestStartOnForgottenHost(t *testing.T) {
 				time.Sleep(time.Hour) // the callbacks of the request take long
 				s := hosts.shardOf("a.test")
 				s.mu.Lock()
-				s.look(hosts.now())
+				s.examine(hosts.now())
 				s.mu.Unlock()
 				if n := hosts.Forgotten().Requests; !old.gone || n != 0 {
 					t.Fatalf("forgotten: %t, with %d requests; want 0, because none was sent", old.gone, n)
@@ -256,7 +256,7 @@ func TestForgottenHostUsesItsSuccessor(t *testing.T) {
 		time.Sleep(time.Hour)
 		s := hosts.shardOf("a.test")
 		s.mu.Lock()
-		s.look(hosts.now())
+		s.examine(hosts.now())
 		s.mu.Unlock()
 		if !old.gone || hosts.Forgotten().Requests != 1 {
 			t.Fatal("the host is not forgotten")

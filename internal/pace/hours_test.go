@@ -142,7 +142,7 @@ func TestClosedHostIsForgotten(t *testing.T) {
 				time.Sleep(7 * time.Hour)
 				s := hosts.shardOf("a.test")
 				s.mu.Lock()
-				s.look(hosts.now())
+				s.examine(hosts.now())
 				s.mu.Unlock()
 				if h.gone != test.want {
 					t.Errorf("forgotten: %t, want %t", h.gone, test.want)

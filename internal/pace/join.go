@@ -7,7 +7,7 @@ import (
 )
 
 // A Group names the group of a host. The hosts with the same Name share one pace.
-type Group struct {
+type Assignment struct {
 	// Name is the name of the group. If it is empty, the host is paced alone.
 	Name string
 	// Until is when the caller should find the group of the host again.
@@ -26,24 +26,24 @@ type groups struct {
 // Join makes h share the pace of a group. If g has no name, h is paced alone. If a request of h
 // waits or is in flight, this applies from the next request on that finds no other one. Join has no
 // effect if Rules.Shares is not set.
-func (h *Host) Join(g Group) {
+func (h *Host) Join(a Assignment) {
 	if !h.rules.Shares {
 		return
 	}
 	h = h.lockSelf()
-	h.paced.member.wanted = g
+	h.paced.member.assigned = a
 	h.mu.Unlock()
 	h.settle(h.hosts.now())
 }
 
 // Group returns the Group that was last passed to Join. It returns the zero Group before that.
-func (h *Host) Group() Group {
+func (h *Host) Assignment() Assignment {
 	h = h.lockSelf()
 	defer h.mu.Unlock()
 	if m := h.member(); m != nil {
-		return m.wanted
+		return m.assigned
 	}
-	return Group{}
+	return Assignment{}
 }
 
 // SharesPace reports whether o is h or belongs to the same group.
@@ -55,9 +55,9 @@ func (h *Host) SharesPace(o *Host) bool {
 // is held.
 func (m *member) isSettled() bool {
 	if m.group == nil {
-		return m.wanted.Name == ""
+		return m.assigned.Name == ""
 	}
-	return m.group.name == m.wanted.Name
+	return m.group.name == m.assigned.Name
 }
 
 // settle moves h to the group that it was last told to join, if it is not there yet and none of its
@@ -81,28 +81,28 @@ func (h *Host) settle(now instant) {
 		return
 	}
 	after := h
-	if m.wanted.Name != "" {
-		after = h.hosts.group(now, m.wanted.Name)
+	if m.assigned.Name != "" {
+		after = h.hosts.group(now, m.assigned.Name)
 		after.mu.Lock()
 		defer after.mu.Unlock()
 	}
 	if before != h {
-		before.paced.group.members--
+		before.paced.members.count--
 	}
 	m.group = nil
 	h.gone = after != h
 	if h.gone {
 		m.group = after
-		after.accept(h)
+		after.addMember(h)
 	}
 	after.takeOver(now, m, before)
 }
 
-// accept adds o to the group h. Both are locked.
-func (h *Host) accept(o *Host) {
+// addMember adds o to the group h. Both are locked.
+func (h *Host) addMember(o *Host) {
 	p := h.paced
 	switch {
-	case p.group.members == 0:
+	case p.members.count == 0:
 		h.rules = o.rules
 		p.hours = o.paced.hours
 	case h.rules != o.rules:
@@ -110,7 +110,7 @@ func (h *Host) accept(o *Host) {
 		p.hours = p.hours.and(o.paced.hours)
 	}
 	p.scheduled = p.scheduled || p.hours != nil
-	p.group.members++
+	p.members.count++
 }
 
 // and returns the hours of a group if one host has the hours x and another has o. x and o may be
@@ -145,8 +145,8 @@ func (b bothOpen) At(t time.Time) Slot {
 // takeOver moves what m has contributed to the pace of before to the pace of h, so that the delays
 // between the requests of m hold across the move. Both are locked.
 func (h *Host) takeOver(now instant, m *member, before *Host) {
-	p := h.slowed()
-	from := before.slowed()
+	p := h.ensurePaced()
+	from := before.ensurePaced()
 	p.longest = nil
 	from.longest = nil
 	for _, d := range from.crawlDelays {
@@ -157,7 +157,7 @@ func (h *Host) takeOver(now instant, m *member, before *Host) {
 	}
 	from.crawlDelays = slices.DeleteFunc(from.crawlDelays, func(d *crawlDelay) bool { return d.source.by == m })
 	h.last = max(h.last, before.last)
-	if before.paced.group != nil {
+	if before.paced.members != nil {
 		return // the rest is not due to m alone
 	}
 	h.visited = h.visited || before.visited
@@ -175,7 +175,7 @@ func (h *Hosts) group(now instant, name string) *Host {
 	if group == nil {
 		g.forgetSome(now)
 		group = &Host{hosts: h, name: name, limiter: limiter{rules: new(Rules)}}
-		group.slowed().group = new(groupState)
+		group.ensurePaced().members = new(members)
 		if g.byName == nil {
 			g.byName = make(map[string]*Host)
 		}
@@ -187,13 +187,13 @@ func (h *Hosts) group(now instant, name string) *Host {
 // forgetSome examines a few groups and forgets those without members whose pace no longer matters.
 // g.mu is held.
 func (g *groups) forgetSome(now instant) {
-	looked := 0
+	examined := 0
 	for name, group := range g.byName { // in random order
 		if group.forgetGroup(now) {
 			delete(g.byName, name)
 		}
-		looked++
-		if looked == looks {
+		examined++
+		if examined == mostExamined {
 			return
 		}
 	}
@@ -205,7 +205,7 @@ func (h *Host) forgetGroup(now instant) bool {
 		return false
 	}
 	defer h.mu.Unlock()
-	return h.paced.group.members == 0 && h.idle(now) && h.deserted(now)
+	return h.paced.members.count == 0 && h.isForgettable(now) && h.deserted(now)
 }
 
 // all returns the groups at the moment.
@@ -234,7 +234,7 @@ func (h *Host) leaveGroup(m *member) bool {
 		d.written = 0
 		d.schedule = nil
 	}
-	group.paced.group.members--
+	group.paced.members.count--
 	m.group = nil
 	return true
 }

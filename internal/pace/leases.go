@@ -30,46 +30,46 @@ type Lease interface {
 	Release(sent bool, delay time.Duration, notBefore time.Time)
 }
 
-// Share makes all hosts ask p before a request starts, in addition to the delays that they keep
+// UsePacer makes all hosts ask p before a request starts, in addition to the delays that they keep
 // themselves. It must be called before any other method.
 //
 // A ticket then needs a lease to pass Enter. It keeps the lease until Start. Start acquires a lease
 // if the ticket has none or if less than half of the time of its lease is left. Of the tickets of
 // one host, only the one whose turn it is asks for a lease. A local waiter holds no lease, so it
 // does not block other processes.
-func (h *Hosts) Share(p Pacer) {
+func (h *Hosts) UsePacer(p Pacer) {
 	h.pacer = p
-	h.closing, h.end = context.WithCancelCause(context.Background())
+	h.closing, h.cancelCalls = context.WithCancelCause(context.Background())
 }
 
-// shared reports whether h asks a Pacer.
-func (h *Host) shared() bool { return h.hosts.pacer != nil && !h.rules.Free }
+// asksPacer reports whether h asks a Pacer.
+func (h *Host) asksPacer() bool { return h.hosts.pacer != nil && !h.rules.Free }
 
-// sharing is the state of a host's use of the Pacer.
-type sharing struct {
-	asking  *Ticket                 // the ticket that the Pacer is asked for now, or nil
-	cancel  context.CancelCauseFunc // cancels that call
-	freed   []*held                 // leases that unlock has to give back
-	freeing int                     // how many leases that keep others out are being given back or are in freed
+// leasing is the state of a host's use of the Pacer.
+type leasing struct {
+	asking   *Ticket                 // the ticket that the Pacer is asked for now, or nil
+	cancel   context.CancelCauseFunc // cancels that call
+	dropped  []*heldLease            // leases that unlock has to give back
+	blocking int                     // the leases that keep other processes out, and that the Pacer has not got back yet
 }
 
-// held is a lease that a ticket holds.
-type held struct {
+// A heldLease is a lease that a ticket holds.
+type heldLease struct {
 	Lease
 	ticket *Ticket // nil if the ticket no longer holds it
 	// If until is 0, the lease has no limit, and other processes may hold one at the same time.
-	from   instant
-	until  instant
-	sent   bool        // a request with the lease reached the transport
-	passed bool        // its response led to another request, see Pass
-	lapsed bool        // its request has started and was not sent in time, as another request has noticed
-	timer  *time.Timer // gives the lease back, see lapseAfter; may be nil
+	from    instant
+	until   instant
+	sent    bool        // a request with the lease reached the transport
+	passed  bool        // its response led to another request, see Pass
+	overdue bool        // its request has started and was not sent in time, as another request has noticed
+	timer   *time.Timer // gives the lease back, see giveBackAfter; may be nil
 }
 
 // StartIf asks the Pacer only if the delay is at least alone. Only one process is to send such a
 // request, and with a delay of 0 the Pacer may let several processes use the host at once. The
 // crawl delay of the host may not be known yet.
-const alone = time.Millisecond
+const exclusiveDelay = time.Millisecond
 
 // StartIf is like Start for a request that goes on the wire directly and that may no longer be
 // needed when the Pacer has granted the host. wanted may be nil. If a Pacer is asked, StartIf calls
@@ -83,7 +83,7 @@ func (h *Host) StartIf(ctx context.Context, t *Ticket, wanted func() error) erro
 // Deadline returns the deadline of the request of t: before that time, it must have ended, and its
 // response must have been read. If there is no limit, it returns the zero time.
 func (t *Ticket) Deadline() time.Time {
-	if lease, _ := t.lent(); lease != nil {
+	if lease, _ := t.currentLease(); lease != nil {
 		return lease.Deadline()
 	}
 	return time.Time{}
@@ -92,7 +92,7 @@ func (t *Ticket) Deadline() time.Time {
 // Valid reports whether no other process can use the host at the moment. The caller asks before it
 // sends the request. If Valid returns false, the request must go through Start again.
 func (t *Ticket) Valid() bool {
-	lease, needed := t.lent()
+	lease, needed := t.currentLease()
 	if !needed || lease != nil && lease.Valid() {
 		return true
 	}
@@ -104,62 +104,62 @@ func (t *Ticket) Valid() bool {
 func (t *Ticket) unsent(lease Lease) {
 	if h := t.lockHost(); h != nil {
 		defer h.mu.Unlock()
-		if x := t.held; x != nil && x.Lease == lease {
+		if x := t.lease; x != nil && x.Lease == lease {
 			x.sent = false
 		}
 	}
 }
 
-// lent returns the lease that t holds, or nil, and reports whether t needs one.
-func (t *Ticket) lent() (lease Lease, needed bool) {
+// currentLease returns the lease that t holds, or nil, and reports whether t needs one.
+func (t *Ticket) currentLease() (lease Lease, needed bool) {
 	h := t.lockHost()
 	if h == nil {
 		return nil, false
 	}
 	defer h.mu.Unlock()
-	if t.held != nil {
-		lease = t.held.Lease
+	if t.lease != nil {
+		lease = t.lease.Lease
 	}
-	return lease, h.shared()
+	return lease, h.asksPacer()
 }
 
-// claim reports whether t needs no lease or holds one that lasts long enough. A ticket in Start
+// ensureLease reports whether t needs no lease or holds one that lasts long enough. A ticket in Start
 // takes over the lease of the ticket that Enter has admitted.
-func (h *Host) claim(now instant, t *Ticket) bool {
-	if !h.shared() {
+func (h *Host) ensureLease(now instant, t *Ticket) bool {
+	if !h.asksPacer() {
 		return true
 	}
-	if t.held == nil && t.state != waiting && h.paced != nil {
+	if t.lease == nil && t.state != waiting && h.paced != nil {
 		if front := h.paced.waiting.front; front != nil && front.state == admitted {
-			front.lend(t)
+			front.moveLease(t)
 		}
 	}
-	if t.held != nil && !t.held.lasts(now) {
-		h.free(t)
+	if t.lease != nil && !t.lease.lasts(now) {
+		h.dropLease(t)
 	}
-	return t.held != nil
+	return t.lease != nil
 }
 
 // lasts reports whether at least half of the time of x is left, which counts as enough for a
 // request.
-func (x *held) lasts(now instant) bool {
+func (x *heldLease) lasts(now instant) bool {
 	return (x.until == 0 || 2*x.until.since(now) >= x.until.since(x.from)) && x.Valid()
 }
 
-// lend moves the lease of t, if it holds one, to another ticket.
-func (t *Ticket) lend(to *Ticket) {
-	if t.held != nil {
-		to.held = t.held
-		to.held.ticket = to
-		t.held = nil
+// moveLease moves the lease of t, if it holds one, to another ticket.
+func (t *Ticket) moveLease(to *Ticket) {
+	if t.lease != nil {
+		to.lease = t.lease
+		to.lease.ticket = to
+		t.lease = nil
 	}
 }
 
 // mayAsk reports whether the Pacer may be asked: no call is under way, and no lease that keeps
 // others out has still to be given back.
 func (h *Host) mayAsk() bool {
-	s := h.paced.sharing
-	return s == nil || s.asking == nil && s.freeing == 0
+	s := h.paced.leasing
+	return s == nil || s.asking == nil && s.blocking == 0
 }
 
 // acquire asks the Pacer for a lease for t, whose turn it is. It is called with the lock held and
@@ -167,17 +167,17 @@ func (h *Host) mayAsk() bool {
 func (h *Host) acquire(ctx context.Context, t *Ticket) error {
 	state := t.state
 	lease, err := h.ask(ctx, t)
-	h.lookAgain()
+	h.wakeNext()
 	if err != nil {
 		return err
 	}
 	now := h.hosts.now()
-	t.held = &held{Lease: lease, ticket: t, from: now}
+	t.lease = &heldLease{Lease: lease, ticket: t, from: now}
 	if by := lease.Deadline(); !by.IsZero() {
-		t.held.until = max(h.hosts.instant(by), 1)
+		t.lease.until = max(h.hosts.instant(by), 1)
 	}
 	if t.state != state {
-		h.free(t) // t was ended while the Pacer was asked
+		h.dropLease(t) // t was ended while the Pacer was asked
 	}
 	return nil
 }
@@ -187,14 +187,14 @@ func (h *Host) ask(ctx context.Context, t *Ticket) (lease Lease, err error) {
 	delay := h.delay(h.hosts.now())
 	wanted := t.wanted
 	if wanted != nil {
-		delay = max(delay, alone)
+		delay = max(delay, exclusiveDelay)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(h.hosts.closing, func() { cancel(context.Cause(h.hosts.closing)) })
-	if h.paced.sharing == nil {
-		h.paced.sharing = new(sharing)
+	if h.paced.leasing == nil {
+		h.paced.leasing = new(leasing)
 	}
-	s := h.paced.sharing
+	s := h.paced.leasing
 	s.asking = t
 	s.cancel = cancel
 	h.mu.Unlock()
@@ -225,24 +225,24 @@ var errUnwanted = errors.New("not wanted")
 
 // asksFor reports whether the Pacer is being asked for a lease for t.
 func (h *Host) asksFor(t *Ticket) bool {
-	s := h.paced.sharing
+	s := h.paced.leasing
 	return s != nil && s.asking == t
 }
 
-// yield gives up the lease of t, because t has to wait. If a ticket in Start needs a lease and the
+// giveUpLease gives up the lease of t, because t has to wait. If a ticket in Start needs a lease and the
 // Pacer is not being asked for one for it, that ticket takes the lease over. Otherwise the lease is
 // given back; a ticket that the Pacer is being asked for can get its lease only from the Pacer. A
 // lease that was passed on to t (see Pass) stays with t.
-func (h *Host) yield(t *Ticket) {
-	if t.held == nil || t.held.passed {
+func (h *Host) giveUpLease(t *Ticket) {
+	if t.lease == nil || t.lease.passed {
 		return
 	}
-	if first := h.paced.urgent.front; first != nil && first != t && first.held == nil && !h.asksFor(first) {
-		t.lend(first)
-		first.look()
+	if first := h.paced.urgent.front; first != nil && first != t && first.lease == nil && !h.asksFor(first) {
+		t.moveLease(first)
+		first.wakeUp()
 		return
 	}
-	h.free(t)
+	h.dropLease(t)
 }
 
 // Pass ends t and moves its lease, if it holds one, to the ticket to. The ticket to must be new and
@@ -254,67 +254,67 @@ func (t *Ticket) Pass(to *Ticket) {
 		return
 	}
 	defer h.unlock()
-	t.lend(to)
-	if to.held != nil {
-		to.held.passed = true
+	t.moveLease(to)
+	if to.lease != nil {
+		to.lease.passed = true
 		to.host.Store(t.host.Load())
 	}
 	h.leave(t)
 }
 
-// keep takes the lease from t that it keeps from Enter to Start and returns it. It returns nil if
+// takeLease takes the lease from t that it keeps from Enter to Start and returns it. It returns nil if
 // there is none.
-func (t *Ticket) keep() *held {
-	x := t.held
+func (t *Ticket) takeLease() *heldLease {
+	x := t.lease
 	if x == nil || x.sent && !x.passed || t.state > admitted {
 		return nil
 	}
-	t.held = nil
+	t.lease = nil
 	return x
 }
 
-// free takes its lease from t, if it holds one. unlock gives the lease back.
-func (h *Host) free(t *Ticket) {
-	x := t.held
+// dropLease takes its lease from t, if it holds one. unlock gives the lease back.
+func (h *Host) dropLease(t *Ticket) {
+	x := t.lease
 	if x == nil {
 		return
 	}
-	t.held = nil
+	t.lease = nil
 	x.ticket = nil
 	if x.timer != nil {
 		x.timer.Stop()
 	}
-	s := h.paced.sharing
-	s.freed = append(s.freed, x)
+	s := h.paced.leasing
+	s.dropped = append(s.dropped, x)
 	if x.until != 0 {
-		s.freeing++
+		s.blocking++
 	}
 }
 
 // unlock gives the freed leases back and then unlocks h.
 func (h *Host) unlock() {
-	if h.paced != nil && h.paced.sharing != nil {
-		h.giveBack(h.paced.sharing)
+	if h.paced != nil && h.paced.leasing != nil {
+		h.giveBack(h.paced.leasing)
 	}
 	h.mu.Unlock()
 }
 
 // giveBack gives the freed leases back. No ticket of this process asks for the host before the
 // Pacer has its lease back.
-func (h *Host) giveBack(s *sharing) {
-	for len(s.freed) > 0 {
-		x := s.freed[0]
-		s.freed = s.freed[1:]
+func (h *Host) giveBack(s *leasing) {
+	for len(s.dropped) > 0 {
+		x := s.dropped[0]
+		s.dropped = s.dropped[1:]
 		h.release(x)
 		if x.until != 0 {
-			s.freeing--
-			h.lookAgain()
+			s.blocking--
+			h.wakeNext()
 		}
 	}
 }
 
 // release gives x back to the Pacer. It releases the lock for the call.
-func (h *Host) release(x *held) {
+func (h *Host) release(x *heldLease) {
 	now := h.hosts.now()
 	delay := h.delay(now)
 	notBefore := time.Time{}
@@ -329,12 +329,12 @@ func (h *Host) release(x *held) {
 // dispatched updates the lease of t, if it holds one, after its request was started or has reached
 // the transport.
 func (h *Host) dispatched(t *Ticket) {
-	x := t.held
+	x := t.lease
 	switch {
 	case x == nil:
 	case t.state == started:
-		x.lapsed = false
-		h.lapseAfter(startLease, x)
+		x.overdue = false
+		h.giveBackAfter(startTime, x)
 	default:
 		x.sent = true
 		x.passed = false
@@ -344,9 +344,9 @@ func (h *Host) dispatched(t *Ticket) {
 	}
 }
 
-// lapseAfter gives x back after d if its request has not reached the transport. The timer is needed
+// giveBackAfter gives x back after d if its request has not reached the transport. The timer is needed
 // because this process may have no other request to the host, while other processes wait for it.
-func (h *Host) lapseAfter(d time.Duration, x *held) {
+func (h *Host) giveBackAfter(d time.Duration, x *heldLease) {
 	switch {
 	case x.until == 0:
 	case x.timer != nil:
@@ -356,10 +356,10 @@ func (h *Host) lapseAfter(d time.Duration, x *held) {
 			h.mu.Lock()
 			defer h.unlock()
 			t := x.ticket
-			if t == nil || !t.lapsed(h.hosts.now()) {
+			if t == nil || !t.expired(h.hosts.now()) {
 				return
 			}
-			if t.state == admitted || t.state == started || x.lapsed {
+			if t.state == admitted || t.state == started || x.overdue {
 				h.leave(t)
 			}
 		})
@@ -370,7 +370,7 @@ func (h *Host) lapseAfter(d time.Duration, x *held) {
 func (h *Host) forsake() {
 	h.mu.Lock()
 	defer h.unlock()
-	if h.paced == nil || h.paced.sharing == nil {
+	if h.paced == nil || h.paced.leasing == nil {
 		return
 	}
 	if front := h.paced.waiting.front; front != nil && front.state == admitted {

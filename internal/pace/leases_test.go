@@ -68,7 +68,7 @@ func (l *deskLease) Release(sent bool, delay time.Duration, notBefore time.Time)
 // sharedHost returns a host that asks d.
 func sharedHost(d *desk, r Rules) (*Hosts, *Host) {
 	hosts := New(func(string) *Rules { return &r })
-	hosts.Share(d)
+	hosts.UsePacer(d)
 	return hosts, hosts.At(time.Now(), "a.test")
 }
 
@@ -108,13 +108,13 @@ func TestRelease(t *testing.T) {
 		"ended when let in":   {func(t *testing.T, h *Host, ticket *Ticket) { enter(t, h, ticket); ticket.End() }, "false 1s"},
 		"ended when started":  {func(t *testing.T, h *Host, ticket *Ticket) { start(t, h, ticket, false); ticket.End() }, "false 1s"},
 		"lapsed when let in":  {func(t *testing.T, h *Host, ticket *Ticket) { enter(t, h, ticket); time.Sleep(time.Second) }, "false 1s"},
-		"lapsed when started": {func(t *testing.T, h *Host, ticket *Ticket) { start(t, h, ticket, false); time.Sleep(startLease) }, "false 1s"},
+		"lapsed when started": {func(t *testing.T, h *Host, ticket *Ticket) { start(t, h, ticket, false); time.Sleep(startTime) }, "false 1s"},
 		"lapsed when started, as another request noticed": {func(t *testing.T, h *Host, ticket *Ticket) {
 			start(t, h, ticket, false)
 			h.mu.Lock()
-			h.full(h.hosts.now().add(startLease), time.Second)
+			h.full(h.hosts.now().add(startTime), time.Second)
 			h.mu.Unlock()
-			time.Sleep(startLease)
+			time.Sleep(startTime)
 		}, "false 1s"},
 		"closed when let in":  {func(t *testing.T, h *Host, ticket *Ticket) { enter(t, h, ticket); h.hosts.Close(nil) }, "false 1s"},
 		"closed when started": {func(t *testing.T, h *Host, ticket *Ticket) { start(t, h, ticket, false); h.hosts.Close(nil) }, "false 1s"},
@@ -387,8 +387,8 @@ func TestLeaseIsNotLentToATicketThatAsks(t *testing.T) {
 		before.End()
 		h.Enter(ctx, &page)
 		h.SlowDown(time.Now(), nil, 10*time.Second)
-		if _, ok := h.StartNow(time.Now(), &page, true); ok || page.held == nil {
-			t.Fatalf("started: %t, its lease: %v", ok, page.held)
+		if _, ok := h.StartNow(time.Now(), &page, true); ok || page.lease == nil {
+			t.Fatalf("started: %t, its lease: %v", ok, page.lease)
 		}
 		time.Sleep(10 * time.Second)
 		began := time.Now()

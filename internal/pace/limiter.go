@@ -42,7 +42,7 @@ type limiter struct {
 	inFlight list    // tickets that have started and not ended, oldest first
 	requests int
 	paced    *paced      // nil if only rules have ever slowed the host down
-	slow     atomic.Bool // paced is not nil, or rules slow the host down; read without the lock
+	isPaced  atomic.Bool // paced is not nil, or rules slow the host down; read without the lock
 	visited  bool        // the host got a request that no other site has led to
 	led      bool        // the host has got only requests that other sites have led to
 	gone     bool        // the Host is forgotten, or a group keeps its pace; here, because it costs no memory here
@@ -57,7 +57,7 @@ type paced struct {
 	hours       *scheduled    // Rules.Hours; nil if that is nil
 	notBefore   instant       // the end of the last Retry-After; 0 if there was none
 	before      instant       // the moment before the last one; 0 if no delay was in force between them
-	asked       time.Duration // the delay that was in force at the last moment; 0 if none was kept
+	required    time.Duration // the delay that was in force at the last moment; 0 if none was kept
 	gaps        gaps          // the gaps before the last moment
 	waited      time.Duration // the total time that all tickets have waited
 	throttled   int
@@ -68,43 +68,43 @@ type paced struct {
 	urgent       list       // tickets in Start, in the order of their calls
 	waiting      list       // tickets in Enter; the front one may be admitted
 	queued       int        // the number of tickets in Enter
-	sharing      *sharing   // nil if no Pacer was asked
+	leasing      *leasing   // nil if no Pacer was asked
 
-	member *member     // nil if the host cannot share its pace
-	group  *groupState // nil unless the limiter is that of a group
+	member  *member  // nil if the host cannot share its pace
+	members *members // nil unless the limiter is that of a group
 }
 
 // gaps are the smallest gaps between two moments while a delay was in force. They are 0 if there
 // were none.
 type gaps struct {
-	least     time.Duration
+	smallest  time.Duration
 	overDelay float64 // the gap divided by the delay at that time
 }
 
 // These constants say when the place of a request expires where only a delay limits the requests in
 // flight to one. Without this, a body that never ends would hold the host forever. The time is the
-// longer of leastLease and leaseDelays delays.
+// longer of placeTime and placeDelays delays.
 const (
-	leastLease  = time.Minute
-	leaseDelays = 10
+	placeTime   = time.Minute
+	placeDelays = 10
 )
 
-// startLease is how long a started request may take to reach the transport. A request that does not
+// startTime is how long a started request may take to reach the transport. A request that does not
 // reach it was aborted by a later callback or sent to another host.
-const startLease = time.Second
+const startTime = time.Second
 
-// slowed returns l.paced. It creates it if it is nil.
-func (l *limiter) slowed() *paced {
+// ensurePaced returns l.paced. It creates it if it is nil.
+func (l *limiter) ensurePaced() *paced {
 	if l.paced == nil {
 		l.paced = new(paced)
-		l.slow.Store(true)
+		l.isPaced.Store(true)
 	}
 	return l.paced
 }
 
 // plain reports whether nothing has ever kept the requests of the host apart. If so, no request has
 // to wait and the clock does not matter. plain needs no lock.
-func (l *limiter) plain() bool { return !l.slow.Load() }
+func (l *limiter) plain() bool { return !l.isPaced.Load() }
 
 // delay returns the delay in force at now.
 func (l *limiter) delay(now instant) time.Duration {
@@ -118,9 +118,9 @@ func (l *limiter) delay(now instant) time.Duration {
 // cause.
 func (l *limiter) floor(now instant) time.Duration {
 	if l.paced == nil { // true for most hosts
-		return l.least()
+		return l.ownDelay()
 	}
-	delay := max(l.kept(l.crawlDelay(now)), l.least())
+	delay := max(l.limited(l.crawlDelay(now)), l.ownDelay())
 	if l.paced.scheduled {
 		delay = max(delay, l.slot(now, now).delay)
 	}
@@ -133,16 +133,16 @@ func (l *limiter) isScheduled() bool { return l.paced != nil && l.paced.schedule
 // ledDelay is the shortest delay for a host that gets only requests that other sites have led to.
 const ledDelay = time.Second
 
-// least returns the delay that is in force even if the host requests none.
-func (l *limiter) least() time.Duration {
+// ownDelay returns the delay that is in force even if the host requests none.
+func (l *limiter) ownDelay() time.Duration {
 	if l.led {
 		return max(l.rules.MinDelay, ledDelay)
 	}
 	return l.rules.MinDelay
 }
 
-// kept returns the part of a crawl delay that is obeyed: at most MaxDelay.
-func (l *limiter) kept(written time.Duration) time.Duration {
+// limited returns the part of a crawl delay that is obeyed: at most MaxDelay.
+func (l *limiter) limited(written time.Duration) time.Duration {
 	if most := l.rules.MaxDelay; most > 0 {
 		return min(written, most)
 	}
@@ -221,11 +221,11 @@ func (l *limiter) dueBySchedule(now instant, t *Ticket) time.Duration {
 // expiry returns when the place of t expires if its request reaches the wire at now, or 0 if it
 // does not expire.
 func (l *limiter) expiry(now instant, t *Ticket) instant {
-	if l.rules.MaxInFlight > 0 && !t.expires {
+	if l.rules.MaxInFlight > 0 && !t.mayExpire {
 		return 0
 	}
-	delay := min(l.delay(now), math.MaxInt64/leaseDelays)
-	return now.add(max(leastLease, leaseDelays*delay))
+	delay := min(l.delay(now), math.MaxInt64/placeDelays)
+	return now.add(max(placeTime, placeDelays*delay))
 }
 
 // nextStart returns the instant before which no request may start, as known at now. If it is 0, a
@@ -248,11 +248,11 @@ func (l *limiter) full(now instant, delay time.Duration) (wait time.Duration, fu
 	}
 	count := 0
 	for t := range l.inFlight.all {
-		if t.lapsed(now) {
-			l.lapse(now, t)
+		if t.expired(now) {
+			l.expire(now, t)
 			continue
 		}
-		if left := t.lease.since(now); left > 0 && (wait == 0 || left < wait) {
+		if left := t.expiry.since(now); left > 0 && (wait == 0 || left < wait) {
 			wait = left
 		}
 		count++
@@ -276,13 +276,13 @@ func (l *limiter) mostInFlight(now instant, delay time.Duration) int {
 	return most
 }
 
-// lapse removes t, whose place has expired, from the requests in flight.
-func (l *limiter) lapse(now instant, t *Ticket) {
-	if t.held != nil {
-		t.held.lapsed = t.state == started
+// expire removes t, whose place has expired, from the requests in flight.
+func (l *limiter) expire(now instant, t *Ticket) {
+	if t.lease != nil {
+		t.lease.overdue = t.state == started
 	}
 	if t.state == onWire && l.rules.FromEnd {
-		l.last = max(l.last, t.lease) // as if it had ended then
+		l.last = max(l.last, t.expiry) // as if it had ended then
 	}
 	l.measure(now, t, false)
 	l.remove(t)
@@ -295,7 +295,7 @@ func (l *limiter) remove(t *Ticket) {
 		l.countRequest(t, -1)
 	}
 	l.inFlight.remove(t)
-	l.hold(t, -1)
+	l.countTicket(t, -1)
 	t.state = idle
 }
 
@@ -309,24 +309,24 @@ func (l *limiter) start(now instant, t *Ticket) (wait time.Duration, ok bool) {
 	t.at = now
 	t.delay = delay
 	t.state = onWire
-	t.lease = l.expiry(now, t)
+	t.expiry = l.expiry(now, t)
 	if !t.direct {
 		t.state = started
-		t.lease = now.add(startLease)
+		t.expiry = now.add(startTime)
 	}
 	t.incident = 0
 	t.judged = false
 	t.measured = false
 	if l.paced != nil && l.paced.estimator != nil {
 		e := l.ensureEstimator(now)
-		e.started(now)
+		e.countStart(now)
 		t.incident = e.incident
 	}
 	l.inFlight.push(t)
-	l.hold(t, 1)
-	l.used(now, t)
+	l.countTicket(t, 1)
+	l.extend(now, t)
 	l.countRequest(t, 1)
-	t.gap = l.next(now, delay)
+	t.gap = l.setMoment(now, delay)
 	return 0, true
 }
 
@@ -335,7 +335,7 @@ func (l *limiter) sent(now instant, t *Ticket) {
 	if t.state < started || now <= t.at {
 		return
 	}
-	l.used(now, t)
+	l.extend(now, t)
 	latest := t.at == l.moment
 	if t.gap > 0 {
 		t.gap += now.since(t.at)
@@ -346,7 +346,7 @@ func (l *limiter) sent(now instant, t *Ticket) {
 		l.moment = now
 		l.last = max(l.last, now)
 	case now > l.moment: // others have started and reached the wire since t started
-		t.gap = l.next(now, l.delay(now))
+		t.gap = l.setMoment(now, l.delay(now))
 	}
 }
 
@@ -366,10 +366,10 @@ func (l *limiter) late(now instant, t *Ticket) bool {
 	return t.gap > 0 && t.gap+now.since(t.at) < t.delay
 }
 
-// next makes now the last moment, under a delay. First it adds the gap before the previous last
+// setMoment makes now the last moment, under a delay. First it adds the gap before the previous last
 // moment to the smallest gaps, because that moment can no longer change. It returns the time from
 // the previous moment to now, or 0 if there was none.
-func (l *limiter) next(now instant, delay time.Duration) (gap time.Duration) {
+func (l *limiter) setMoment(now instant, delay time.Duration) (gap time.Duration) {
 	previous := l.moment
 	if previous != 0 {
 		gap = now.since(previous)
@@ -379,14 +379,14 @@ func (l *limiter) next(now instant, delay time.Duration) (gap time.Duration) {
 	if l.paced == nil && delay == 0 {
 		return gap
 	}
-	p := l.slowed()
+	p := l.ensurePaced()
 	p.gaps = p.gapsTo(previous)
 	p.before = 0
-	p.asked = 0
+	p.required = 0
 	if delay > 0 {
 		p.before = previous
 		if !l.rules.Free {
-			p.asked = delay
+			p.required = delay
 		}
 	}
 	return gap
@@ -408,19 +408,19 @@ func (p *paced) gapsTo(last instant) gaps {
 		return e
 	}
 	gap := last.since(p.before)
-	if e.least == 0 || gap < e.least {
-		e.least = gap
+	if e.smallest == 0 || gap < e.smallest {
+		e.smallest = gap
 	}
-	if p.asked > 0 {
-		e.overDelay = smaller(e.overDelay, float64(gap)/float64(p.asked))
+	if p.required > 0 {
+		e.overDelay = smaller(e.overDelay, float64(gap)/float64(p.required))
 	}
 	return e
 }
 
 // and returns the smaller values of g and o.
 func (g gaps) and(o gaps) gaps {
-	if g.least == 0 || o.least != 0 && o.least < g.least {
-		g.least = o.least
+	if g.smallest == 0 || o.smallest != 0 && o.smallest < g.smallest {
+		g.smallest = o.smallest
 	}
 	g.overDelay = smaller(g.overDelay, o.overDelay)
 	return g
@@ -434,9 +434,9 @@ func smaller(a, b float64) float64 {
 	return a
 }
 
-// accepted records that the request of t got a response that is not a complaint. It reports whether
+// accept records that the request of t got a response that is not a complaint. It reports whether
 // other requests have waited for this response.
-func (l *limiter) accepted(now instant, t *Ticket) bool {
+func (l *limiter) accept(now instant, t *Ticket) bool {
 	if t.state != onWire || t.judged || l.paced == nil || l.paced.estimator == nil {
 		return false
 	}
@@ -444,20 +444,20 @@ func (l *limiter) accepted(now instant, t *Ticket) bool {
 	return l.paced.estimator.accept(now, t)
 }
 
-// end takes t, which has started, off the wire.
-func (l *limiter) end(now instant, t *Ticket) {
+// finish takes t, which has started, off the wire.
+func (l *limiter) finish(now instant, t *Ticket) {
 	l.measure(now, t, false)
-	l.accepted(now, t)
+	l.accept(now, t)
 	l.remove(t)
 	if l.rules.FromEnd {
 		l.last = max(l.last, now)
-		l.used(now, t)
+		l.extend(now, t)
 	}
 }
 
-// idle reports whether forgetting the host at now would not change when its next request starts. If
+// isForgettable reports whether forgetting the host at now would not change when its next request starts. If
 // only Rules.Hours close the host, they also do so after it was forgotten.
-func (l *limiter) idle(now instant) bool {
+func (l *limiter) isForgettable(now instant) bool {
 	ignoresHours := Ticket{renews: l.paced != nil && len(l.paced.crawlDelays) == 0}
 	_, ok := l.ready(now, &ignoresHours)
 	return ok && !l.busy(now) && l.estimator(now) == nil
@@ -467,7 +467,7 @@ func (l *limiter) idle(now instant) bool {
 // not.
 func (l *limiter) busy(now instant) bool {
 	for t := range l.inFlight.all {
-		if t.state == onWire || !t.lapsed(now) {
+		if t.state == onWire || !t.expired(now) {
 			return true
 		}
 	}

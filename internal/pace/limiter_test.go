@@ -75,11 +75,11 @@ func (r *rehearsal) call(now instant, verb string, args []string) string {
 		return ""
 	case "end":
 		if t.state >= started {
-			r.end(now, t)
+			r.finish(now, t)
 		}
 		return ""
 	case "answered":
-		r.accepted(now, t)
+		r.accept(now, t)
 		return ""
 	case "status":
 		status, _ := strconv.Atoi(args[1])
@@ -116,7 +116,7 @@ func (r *rehearsal) call(now instant, verb string, args []string) string {
 		t.Renew()
 		return ""
 	case "gap":
-		return r.gaps().least.String()
+		return r.gaps().smallest.String()
 	case "delay":
 		return r.delay(now).String()
 	}

@@ -9,7 +9,7 @@ import (
 // h's name. If ctx or the registry has ended, it ends t and returns the error instead, without the
 // lock.
 func (h *Host) admitting(ctx context.Context, t *Ticket) (*Host, error) {
-	err := h.hosts.closed()
+	err := h.hosts.closeError()
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -37,7 +37,7 @@ func (h *Host) visit() {
 	h.visited = true
 	if h.led {
 		h.led = false
-		h.lookAgain()
+		h.wakeNext()
 	}
 }
 
@@ -49,8 +49,8 @@ func (h *Host) startOrWait(ctx context.Context, t *Ticket, direct bool) error {
 		return nil
 	}
 	t.state = urgent
-	h.slowed().urgent.push(t)
-	h.hold(t, 1)
+	h.ensurePaced().urgent.push(t)
+	h.countTicket(t, 1)
 	if t.renews && h.paced.scheduled {
 		h.paced.urgent.front = t // a request that waits until the host opens must not keep robots.txt waiting
 	}
@@ -59,17 +59,17 @@ func (h *Host) startOrWait(ctx context.Context, t *Ticket, direct bool) error {
 
 // startNow is StartNow with the lock held.
 func (h *Host) startNow(now instant, t *Ticket, direct bool) (wait time.Duration, ok bool) {
-	lent := t.keep()
+	lent := t.takeLease()
 	h.leave(t)
-	t.held = lent
+	t.lease = lent
 	t.direct = direct
-	if h.paced != nil && h.paced.urgent.front != nil || !h.claim(now, t) {
+	if h.paced != nil && h.paced.urgent.front != nil || !h.ensureLease(now, t) {
 		return 0, false
 	}
 	wait, ok = h.start(now, t)
 	if ok {
 		h.dispatched(t)
-		h.lookAgain()
+		h.wakeNext()
 	}
 	return wait, ok
 }
@@ -87,7 +87,7 @@ func (h *Host) await(ctx context.Context, t *Ticket) error {
 		err := t.stopsWaiting()
 		switch d, ok := h.mayPass(now, t); {
 		case err != nil:
-		case ok && h.claim(now, t):
+		case ok && h.ensureLease(now, t):
 			h.take(now, t)
 			return nil
 		case ok && h.mayAsk():
@@ -113,15 +113,15 @@ func (h *Host) sleep(ctx context.Context, t *Ticket, d time.Duration) error {
 	if h.paced.scheduled {
 		d = min(d, maxSleep)
 	}
-	h.yield(t)
+	h.giveUpLease(t)
 	h.unlock()
 	defer h.mu.Lock()
 	return t.sleep(ctx, h.hosts, d)
 }
 
-// An admitted ticket that has not started is kept for at least minLease, even if the delay is
+// An admitted ticket that has not started is kept for at least turnTime, even if the delay is
 // shorter.
-const minLease = 100 * time.Millisecond
+const turnTime = 100 * time.Millisecond
 
 // mayPass reports whether t, which waits in Enter or Start, may go on. If not, it returns the time
 // after which to look again, or 0 if t should wait until it is woken.
@@ -134,8 +134,8 @@ func (h *Host) mayPass(now instant, t *Ticket) (time.Duration, bool) {
 		return h.ready(now, t)
 	}
 	if front := p.waiting.front; front != t && front.next == t && front.state == admitted {
-		if !front.lapsed(now) {
-			return front.lease.since(now), false
+		if !front.expired(now) {
+			return front.expiry.since(now), false
 		}
 		// The request of front got the turn and never started. Either a later callback aborted it,
 		// or it still waits for something else. In the second case it will start without the turn,
@@ -155,25 +155,25 @@ func (h *Host) take(now instant, t *Ticket) {
 		h.leaveUrgent(t)
 		h.start(now, t)
 		h.dispatched(t)
-	case t.held != nil && t.held.until == 0 && h.unpaced(now):
+	case t.lease != nil && t.lease.until == 0 && h.unpaced(now):
 		h.paced.dequeue(t, h.memberOf(t)) // no request has to wait for t, here or in another process
 		t.state = idle
 	default:
-		d := max(h.delay(now), minLease)
+		d := max(h.delay(now), turnTime)
 		t.state = admitted
-		t.lease = now.add(d)
+		t.expiry = now.add(d)
 		h.paced.advance(t, h.memberOf(t))
-		if t.held != nil {
-			h.lapseAfter(d, t.held)
+		if t.lease != nil {
+			h.giveBackAfter(d, t.lease)
 		}
 	}
-	h.lookAgain()
+	h.wakeNext()
 }
 
 // leave removes t from its list. Afterwards t holds nothing.
 func (h *Host) leave(t *Ticket) {
-	if t.held != nil {
-		h.free(t)
+	if t.lease != nil {
+		h.dropLease(t)
 	}
 	switch t.state {
 	case idle:
@@ -185,27 +185,27 @@ func (h *Host) leave(t *Ticket) {
 		h.leaveUrgent(t)
 		t.state = idle
 	default:
-		h.end(h.hosts.now(), t)
+		h.finish(h.hosts.now(), t)
 	}
 	if h.paced != nil && h.asksFor(t) {
-		h.paced.sharing.cancel(ErrEnded)
+		h.paced.leasing.cancel(ErrEnded)
 	}
-	t.look() // wakes the goroutine of t, which finds that t was ended
-	h.lookAgain()
+	t.wakeUp() // wakes the goroutine of t, which finds that t was ended
+	h.wakeNext()
 }
 
-// lookAgain wakes the tickets whose turn it may be now: the first ticket in Start, or, if there is
+// wakeNext wakes the tickets whose turn it may be now: the first ticket in Start, or, if there is
 // none, the first two tickets in Enter. The second of these watches whether the first one expires.
-func (h *Host) lookAgain() {
+func (h *Host) wakeNext() {
 	p := h.paced
 	switch {
 	case p == nil:
 	case p.urgent.front != nil:
-		p.urgent.front.look()
+		p.urgent.front.wakeUp()
 	case p.waiting.front != nil:
-		p.waiting.front.look()
+		p.waiting.front.wakeUp()
 		if second := h.second(); second != nil {
-			second.look()
+			second.wakeUp()
 		}
 	}
 }
@@ -213,7 +213,7 @@ func (h *Host) lookAgain() {
 // deserted reports whether no request waits. A ticket that got the turn and never started does not
 // count, unless it has a lease, which the timer of the lease gives back soon.
 func (h *Host) deserted(now instant) bool {
-	if front := h.paced.waiting.front; front != nil && front.state == admitted && front.lapsed(now) && front.held == nil {
+	if front := h.paced.waiting.front; front != nil && front.state == admitted && front.expired(now) && front.lease == nil {
 		h.leave(front)
 	}
 	return h.paced.waiting.front == nil && h.paced.urgent.front == nil
@@ -228,7 +228,7 @@ func (p *paced) enqueue(t *Ticket, m *member) {
 		return
 	}
 	m.tickets++
-	p.group.tickets++
+	p.members.tickets++
 	m.queued++
 	if m.inLine != nil {
 		m.backlog.push(t)
@@ -246,7 +246,7 @@ func (p *paced) dequeue(t *Ticket, m *member) {
 		return
 	}
 	m.tickets--
-	p.group.tickets--
+	p.members.tickets--
 	m.queued--
 	if t != m.inLine && t != p.waiting.front { // the front one may be a ticket that was admitted
 		m.backlog.remove(t)
@@ -274,7 +274,7 @@ func (p *paced) advance(t *Ticket, m *member) {
 func (l *limiter) second() *Ticket {
 	p := l.paced
 	second := p.waiting.second()
-	if second == nil && p.group != nil {
+	if second == nil && p.members != nil {
 		return l.memberOf(p.waiting.front).backlog.front
 	}
 	return second
@@ -283,14 +283,14 @@ func (l *limiter) second() *Ticket {
 // leaveUrgent removes t from the tickets in Start.
 func (l *limiter) leaveUrgent(t *Ticket) {
 	l.paced.urgent.remove(t)
-	l.hold(t, -1)
+	l.countTicket(t, -1)
 }
 
-// hold adds n to the number of tickets of a member that hold something, if t is one of a member.
-func (l *limiter) hold(t *Ticket, n int) {
+// countTicket adds n to the number of tickets of a member that hold something, if t is one of a member.
+func (l *limiter) countTicket(t *Ticket, n int) {
 	if m := l.memberOf(t); m != nil {
 		m.tickets += n
-		l.paced.group.tickets += n
+		l.paced.members.tickets += n
 	}
 }
 

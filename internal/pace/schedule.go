@@ -39,7 +39,7 @@ func (x *scheduled) is(s Schedule) bool {
 // setSchedule records the schedule that a source requests, or nil for none. until is when the file
 // has to be read again. It reports whether the schedule has changed.
 func (h *Host) setSchedule(now instant, source Source, s Schedule, until instant) (changed bool) {
-	p := h.slowed()
+	p := h.ensurePaced()
 	d := p.crawlDelayOf(&source)
 	if d == nil {
 		if s == nil {
@@ -48,7 +48,7 @@ func (h *Host) setSchedule(now instant, source Source, s Schedule, until instant
 		d = &crawlDelay{source: source}
 		h.addCrawlDelay(now, d, source.by)
 	}
-	h.holds(now, d) // if d has expired, its schedule is removed
+	h.inForce(now, d) // if d has expired, its schedule is removed
 	changed = !d.schedule.is(s)
 	if changed {
 		d.schedule = nil
@@ -69,14 +69,14 @@ func (h *Host) SetSchedule(now time.Time, source Source, s Schedule, until time.
 	}
 	h, self := h.lockPace()
 	defer h.mu.Unlock()
-	changed = h.setSchedule(h.hosts.instant(now), source.of(self), s, h.hosts.lapses(until))
+	changed = h.setSchedule(h.hosts.instant(now), source.of(self), s, h.hosts.instantOrNever(until))
 	if changed {
-		h.lookAgain()
+		h.wakeNext()
 	}
 	return changed
 }
 
-// maxSleep is the longest time that a request of a host with a schedule sleeps before it looks at
+// maxSleep is the longest time that a request of a host with a schedule sleeps before it mostExamined at
 // the clock again. The clock may be set while it sleeps.
 const maxSleep = 10 * time.Minute
 
@@ -100,11 +100,11 @@ func (l *limiter) slot(now, at instant) (s slot) {
 		s.add(l.paced.hours, at)
 	}
 	for _, d := range l.paced.crawlDelays {
-		if d.schedule != nil && l.holds(now, d) {
+		if d.schedule != nil && l.inForce(now, d) {
 			s.add(d.schedule, at)
 		}
 	}
-	s.delay = l.kept(s.delay)
+	s.delay = l.limited(s.delay)
 	return s
 }
 
@@ -158,7 +158,7 @@ func (l *limiter) nextSlot(now, at, last instant, t *Ticket) instant {
 
 // unscheduledDelay returns the delay that is in force at now without those of schedules.
 func (l *limiter) unscheduledDelay(now instant) time.Duration {
-	return max(l.kept(l.crawlDelay(now)), l.least(), l.backOff(now), l.adaptiveDelay())
+	return max(l.limited(l.crawlDelay(now)), l.ownDelay(), l.backOff(now), l.adaptiveDelay())
 }
 
 // lastStart estimates when the last of n requests starts that all wait at now. It assumes that the
@@ -200,9 +200,9 @@ func times(d time.Duration, n int) time.Duration {
 // of the clock skips is two days after the one before it.
 const longestPeriod = 48 * time.Hour
 
-// hours returns when the host opens again if it is closed at now, or when it closes next if it is
+// openingTimes returns when the host opens again if it is closed at now, or when it closes next if it is
 // open. Both are zero if no schedule closes it.
-func (h *Host) hours(now instant) (opens, closes time.Time) {
+func (h *Host) openingTimes(now instant) (opens, closes time.Time) {
 	s := h.slot(now, now)
 	at := s.until
 	next := s

@@ -78,7 +78,7 @@ func (h *Host) Stats(now time.Time) Stats {
 	h, self = self.lockPace()
 	defer h.mu.Unlock()
 	at := h.hosts.instant(now)
-	s.MinGap = h.gaps().least
+	s.MinGap = h.gaps().smallest
 	s.GapOverDelay = h.gaps().overDelay
 	s.Cause, s.Line = h.nextCause(at)
 	s.CrawlDelay = h.crawlDelay(at)
@@ -95,28 +95,28 @@ func (h *Host) Stats(now time.Time) Stats {
 		return s
 	}
 	s.ResponseTime = h.paced.responseTime
-	s.Waiting = h.queued(at, self)
+	s.Waiting = h.countWaiting(at, self)
 	if h != self {
 		s.Busy = h.isMemberBusy(at, self)
 		s.Group = h.name
-		s.Others = h.paced.group.members - 1
-		s.GroupWaiting = h.queued(at, h)
+		s.Others = h.paced.members.count - 1
+		s.GroupWaiting = h.countWaiting(at, h)
 	} else {
 		s.Busy = h.busy(at) || s.Waiting > 0 || h.paced.urgent.front != nil
 	}
-	s.Opens, s.Closes = h.hours(at)
+	s.Opens, s.Closes = h.openingTimes(at)
 	return s
 }
 
-// queued returns the number of tickets in Enter, those of self if that is a member of the group h,
+// countWaiting returns the number of tickets in Enter, those of self if that is a member of the group h,
 // and otherwise all. A ticket that got the turn and never started does not count.
-func (h *Host) queued(now instant, self *Host) int {
+func (h *Host) countWaiting(now instant, self *Host) int {
 	n := h.paced.queued
 	if self != h {
 		n = self.paced.member.queued
 	}
 	front := h.paced.waiting.front
-	if front != nil && front.state == admitted && front.lapsed(now) && (self == h || front.host.Load() == self) {
+	if front != nil && front.state == admitted && front.expired(now) && (self == h || front.host.Load() == self) {
 		n--
 	}
 	return n
@@ -125,9 +125,9 @@ func (h *Host) queued(now instant, self *Host) int {
 // isMemberBusy reports whether a request of self, a member of the group h, waits or is in flight.
 func (h *Host) isMemberBusy(now instant, self *Host) bool {
 	m := self.paced.member
-	n := m.tickets - (m.queued - h.queued(now, self))
+	n := m.tickets - (m.queued - h.countWaiting(now, self))
 	for t := range h.inFlight.all {
-		if t.host.Load() == self && t.state != onWire && t.lapsed(now) {
+		if t.host.Load() == self && t.state != onWire && t.expired(now) {
 			n--
 		}
 	}

@@ -21,7 +21,7 @@ type Ticket struct {
 	host       atomic.Pointer[Host] // the host where it was last used; the lock of its keeper guards the other fields
 	prev, next *Ticket              // in the list of its state
 	wake       chan struct{}        // holds one signal to look again; nil if the ticket never had to wait
-	lease      instant              // when a place expires that is not used or never ends; 0 if never
+	expiry     instant              // when its place expires; 0 if it does not
 	at         instant
 	gap        time.Duration // the time between the moment before and at; 0 if there was none
 	delay      time.Duration // in force when it started
@@ -30,12 +30,12 @@ type Ticket struct {
 	direct     bool         // it goes on the wire as soon as it has started
 	judged     bool         // its response was already used to estimate the rate of the host
 	measured   bool         // its response time was used, or was lost
-	held       *held        // the lease that it holds, or nil
+	lease      *heldLease   // the lease that it holds, or nil
 	wanted     func() error // see Host.StartIf
 	waits      func() error // see WaitWhile; may be nil
 	obeyed     *crawlDelay  // see Host.Obey; may be nil
 	renews     bool         // see Renew
-	expires    bool         // see Expires
+	mayExpire  bool         // see Expires
 }
 
 // A state says what a ticket holds.
@@ -59,7 +59,7 @@ func (t *Ticket) Renew() { t.renews = true }
 
 // Expires records that the caller may forget to call End. The place of t then also expires under
 // Rules.MaxInFlight. Expires must be called before Enter and Start.
-func (t *Ticket) Expires() { t.expires = true }
+func (t *Ticket) Expires() { t.mayExpire = true }
 
 // WaitWhile makes Enter wait only as long as f returns nil. If f returns an error, Enter returns
 // it. Enter calls f before t waits, when the turn of t may have come, and when a request of the
@@ -97,7 +97,7 @@ func (t *Ticket) OnWire() bool {
 			return false
 		}
 		t.state = onWire
-		t.lease = h.expiry(at, t)
+		t.expiry = h.expiry(at, t)
 		h.sent(at, t)
 		h.dispatched(t)
 	}
@@ -153,7 +153,7 @@ func (t *Ticket) Start() Start {
 func (h *Host) startOf(t *Ticket) Start {
 	s := Start{At: h.hosts.time(t.at), Gap: t.gap, Delay: t.delay}
 	s.Cause, s.Line = h.cause(t.at, t.delay)
-	if h.paced != nil && h.paced.group != nil {
+	if h.paced != nil && h.paced.members != nil {
 		s.Group = h.name
 	}
 	return s
@@ -231,12 +231,12 @@ func (t *Ticket) lockHost() *Host {
 	}
 }
 
-// lapsed reports whether the place of t has expired: it was not used, or its request did not end,
+// expired reports whether the place of t has expired: it was not used, or its request did not end,
 // in time.
-func (t *Ticket) lapsed(now instant) bool { return t.lease != 0 && t.lease <= now }
+func (t *Ticket) expired(now instant) bool { return t.expiry != 0 && t.expiry <= now }
 
-// look makes the goroutine that waits with t, if there is one, look again.
-func (t *Ticket) look() {
+// wakeUp makes the goroutine that waits with t, if there is one, look again.
+func (t *Ticket) wakeUp() {
 	if t.wake == nil {
 		return
 	}

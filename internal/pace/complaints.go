@@ -40,7 +40,6 @@ func (l *limiter) slowDown(now instant, t *Ticket, after time.Duration, random f
 			random: random,
 		}, 1/most.Seconds())
 	}
-	l.paced.throttled++
 	return true
 }
 

@@ -464,7 +464,7 @@ func TestNoEstimatorWithoutComplaint(t *testing.T) {
 		for range 10 {
 			w.pass(t.Context())
 		}
-		if w.paced.estimator != nil {
+		if w.group().paced.estimator != nil {
 			t.Error("the host has an estimator")
 		}
 	})

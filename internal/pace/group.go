@@ -1,130 +1,73 @@
 package pace
 
 import (
-	"sync/atomic"
+	"sync"
 	"time"
 )
 
-// This file lets several hosts share one pace, for example all hosts of one server.
+// A Group is a set of hosts that share one pace, for example all hosts of one server. It has the
+// limiter and the queues of its hosts. Most hosts are paced alone: each of them is the only one of a
+// group of its own, which is a part of the Host. The other groups have members: hosts that join and
+// leave them, see Host.Join.
 //
-// A group is a Host of its own, which is not in the shards. It has the limiter, the queues and the
-// lock of all of its members. The lock method of a member returns the locked group, so the other
-// methods of a Host need not know whether it belongs to one. A ticket belongs to the member where
-// it is used. As long as it holds something, its member cannot leave the group.
-//
-// The locks are taken in this order: that of a member, that of the registry of groups, that of a
-// group.
-
-// A member is what a host needs in addition to its limiter if it may share its pace.
-type member struct {
-	// The following fields are guarded by the lock of the host.
-	group    *Host      // keeps the pace of the host; nil if the host does that itself
-	assigned Assignment // the group that the host joins when it has no tickets
-
-	// The following fields are guarded by the lock of the group.
-	tickets int     // the tickets of the host that hold something
-	queued  int     // the tickets of the host in Enter
-	inLine  *Ticket // the one that waits in the queue of the group; nil if there is none
-	backlog list    // the tickets in Enter behind inLine
-
-	crawlDelays []*crawlDelay // those of the host; also guarded by its own lock if it is alone
-
-	// The following fields count events while the host belonged to a group.
-	requests  atomic.Int64
-	throttled atomic.Int64
-	waited    atomic.Int64 // a time.Duration
+// A ticket belongs to the host where it is used. As long as it holds something, that host cannot
+// leave its group.
+type Group struct {
+	// mu protects the group, the counts of its hosts, and their tickets.
+	mu    sync.Mutex
+	hosts *Hosts // the registry
+	name  string // of the group, or of its only host
+	limiter
 }
 
-// A members is what the limiter of a group has in addition to that of a host.
+// members is what the limiter of a group has in addition if the group has members.
 type members struct {
-	count    int     // the number of its hosts
-	tickets  int     // the tickets of its hosts that hold something
+	count    int     // the number of hosts
+	tickets  int     // the tickets of the hosts that hold something
 	reserved instant // the last turn that Reserve has returned
+	marks    uint16  // the bits that were passed to MarkPace
 }
 
-// keeper returns the Host that keeps the pace of h: its group, or h itself.
-func (h *Host) keeper() *Host {
-	h = h.lock()
-	defer h.mu.Unlock()
-	return h
-}
+// hasMembers reports whether l is the limiter of a group that hosts join and leave, and not that of
+// the own group of a host.
+func (l *limiter) hasMembers() bool { return l.paced != nil && l.paced.members != nil }
 
-// member returns what h needs to share its pace, or nil if its rules do not allow that.
-func (h *Host) member() *member {
-	if !h.rules.Shares {
-		return nil
-	}
-	return h.paced.member
-}
-
-// memberOf returns the member that t belongs to, or nil if l is not the limiter of a group.
+// memberOf returns the member that t belongs to, or nil if l is the limiter of the own group of a
+// host.
 func (l *limiter) memberOf(t *Ticket) *member {
-	if l.paced == nil || l.paced.members == nil {
+	if !l.hasMembers() {
 		return nil
 	}
-	return t.host.Load().paced.member
+	return t.host.Load().member()
 }
 
-// groupOf returns the group that keeps the pace of h, or nil if h does that itself or is forgotten.
-// h is locked.
-func (h *Host) groupOf() *Host {
-	if !h.gone || !h.rules.Shares {
-		return nil
-	}
-	return h.paced.member.group
-}
-
-// lockGroup returns the locked group of h, which is locked and gone, and unlocks h. If h was
-// forgotten, it returns h, which stays locked.
-func (h *Host) lockGroup() *Host {
-	group := h.groupOf()
-	if group == nil {
-		return h
-	}
-	group.mu.Lock()
-	h.mu.Unlock()
-	return group
-}
-
-// nextTurn returns when a request that is made at now may start. In a group it comes after the
-// requests of the other hosts, which take turns with it.
+// nextTurn returns when a request that is made at now may start. In a group with members it comes
+// after the requests that these have already made.
 func (l *limiter) nextTurn(now instant) instant {
 	turn := now.add(l.due(now, nil))
-	if l.paced == nil || l.paced.members == nil || l.rules.Free {
+	if !l.hasMembers() || l.rules.Free {
 		return turn
 	}
 	return turn.add(times(l.delay(now), l.paced.members.tickets))
 }
 
-// countRequest adds n to the number of requests of the host of t.
-func (l *limiter) countRequest(t *Ticket, n int) {
-	l.requests += n
-	if m := l.memberOf(t); m != nil {
-		m.requests.Add(int64(n))
-	}
+// mostAhead limits how far ahead Reserve reserves a turn, because the delay may become shorter.
+const mostAhead = 5 * time.Minute
+
+// reserve returns the turn of a request of a group with members. It is at least one delay after the
+// one that it returned before, but at most mostAhead after the next turn.
+func (g *Group) reserve(now instant) instant {
+	first := g.nextTurn(now)
+	reserved := g.paced.members.reserved.add(g.delay(now))
+	g.paced.members.reserved = min(max(reserved, first), first.add(mostAhead))
+	return g.paced.members.reserved
 }
 
-// addWait adds d to the time that the requests of the host of t have waited.
-func (l *limiter) addWait(t *Ticket, d time.Duration) {
-	l.paced.waited += d
-	if m := l.memberOf(t); m != nil {
-		m.waited.Add(int64(d))
-	}
-}
-
-// countThrottled counts a complaint of a member, which may be nil, if it starts a new incident of
-// the group.
-func (l *limiter) countThrottled(m *member, slower bool) {
-	if slower && l.paced.members != nil {
-		m.throttled.Add(1)
-	}
-}
-
-// readsAnother reports whether t, which may be nil, reads a robots.txt of a group, and another
-// request of the group does so at now. The files are read one after another, because the first may
-// request a delay. wait is the time after which to ask again.
+// readsAnother reports whether t, which may be nil, reads a robots.txt of a group with members, and
+// another request of the group does so at now. The files are read one after another, because the
+// first may request a delay. wait is the time after which to ask again.
 func (l *limiter) readsAnother(now instant, t *Ticket) (wait time.Duration, reads bool) {
-	if t == nil || !t.renews || l.paced == nil || l.paced.members == nil {
+	if t == nil || !t.renews || !l.hasMembers() {
 		return 0, false
 	}
 	for other := range l.inFlight.all {

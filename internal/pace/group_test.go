@@ -27,8 +27,8 @@ func inTown(t *testing.T, rules Rules, test func(t *testing.T, w *town)) {
 		w.hosts = New(func(string) *Rules { return &rules })
 		test(t, w)
 		synctest.Wait()
-		for _, group := range w.hosts.groups.all() {
-			if h := (&world{Host: group}); !h.empty() {
+		for _, group := range w.hosts.groups.byName {
+			if !group.isEmpty() {
 				t.Errorf("group %s: a request still waits or is in flight", group.name)
 			}
 		}
@@ -341,13 +341,13 @@ func TestGroupsAreForgotten(t *testing.T) {
 			kept++
 		}
 		delays := 0
-		for _, group := range hosts.groups.all() {
+		for _, group := range hosts.groups.byName {
 			members += group.paced.members.count
 			delays += len(group.paced.crawlDelays)
 		}
-		t.Logf("%d hosts, %d groups, %d members, %d delays", kept, len(hosts.groups.all()), members, delays)
-		if kept > n-later || members != kept || delays >= n || len(hosts.groups.all()) >= n/2 {
-			t.Errorf("%d hosts, %d groups, %d members, %d delays", kept, len(hosts.groups.all()), members, delays)
+		t.Logf("%d hosts, %d groups, %d members, %d delays", kept, len(hosts.groups.byName), members, delays)
+		if kept > n-later || members != kept || delays >= n || len(hosts.groups.byName) >= n/2 {
+			t.Errorf("%d hosts, %d groups, %d members, %d delays", kept, len(hosts.groups.byName), members, delays)
 		}
 		if all := hosts.Forgotten().Requests + kept; all != n {
 			t.Errorf("%d requests are counted, want %d", all, n)

@@ -2,38 +2,107 @@ package pace
 
 import (
 	"context"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// A Host schedules the requests to one host. Get one from Hosts.At. All methods may be called from
-// any goroutine. A Host may be kept: if the registry forgets it, its methods act on the Host that
-// has replaced it.
+// A Host is one host of a crawl. It has the counts of the host, and belongs to a Group, which schedules
+// its requests. Get one from Hosts.At. All methods may be called from any goroutine. A Host may be
+// kept: if the registry forgets it, its methods act on the Host that has replaced it.
 //
 // Each request waits in the goroutine of its caller. Only the request whose turn comes next sleeps
 // on a timer.
 type Host struct {
-	// mu protects the fields below it, except hosts, name, lastUse and nextInRing, and the tickets of the host.
-	// If the host belongs to a group, the lock of the group protects its pace. See lockPace and lockSelf.
-	mu    sync.Mutex
-	hosts *Hosts
-	name  string
-	limiter
-	pages      uint32
-	denied     uint32
-	refusals   uint32
-	unchanged  uint32
-	lastUse    int32  // when At last returned it, in seconds; guarded by the lock of its shard
-	marks      uint16 // the bits that were passed to Mark
-	status     uint16 // of the last response
-	nextInRing *Host  // the next host in the ring of its shard; guarded by the same lock
+	// own is the group of the host while it is paced alone. It always has the name and the Rules of
+	// the host.
+	own Group
+
+	// The following fields are guarded by the lock of the group of the host.
+	requests  uint32
+	throttled uint32
+	pages     uint32
+	denied    uint32
+	refusals  uint32
+	unchanged uint32
+	marks     uint16 // the bits that were passed to Mark
+	status    uint16 // of the last response
+
+	// The following fields are guarded by the lock of the shard.
+	lastUse    int32 // when At last returned the host, in seconds
+	nextInRing *Host // the next host in the ring of the shard
+}
+
+// A member is what a host needs in addition if it may share its pace.
+type member struct {
+	// group is the group of the host. It is written while the locks of both groups are held.
+	group atomic.Pointer[Group]
+
+	// The following fields are guarded by the lock of that group.
+	assigned Assignment // says which group the host joins when it has no tickets
+	tickets  int        // the tickets of the host that hold something in a group of several hosts
+	queued   int        // the tickets of the host in Enter
+	inLine   *Ticket    // the one that waits in the queue of the group; nil if there is none
+	backlog  list       // the tickets in Enter behind inLine
+
+	crawlDelays []*crawlDelay // those that a robots.txt of the host has requested
 }
 
 // Name returns the name that At was called with.
-func (h *Host) Name() string { return h.name }
+func (h *Host) Name() string { return h.own.name }
 
 // Rules returns the settings of the host, as returned by the func passed to New.
-func (h *Host) Rules() *Rules { return h.rules }
+func (h *Host) Rules() *Rules { return h.own.rules }
+
+// Plain reports whether no delay, limit or complaint has ever kept the requests of the host apart.
+// It takes no lock.
+func (h *Host) Plain() bool { return h.own.plain() }
+
+// member returns what h needs to share its pace, or nil if its rules do not allow that.
+func (h *Host) member() *member {
+	if !h.own.rules.Shares {
+		return nil
+	}
+	return h.own.paced.member
+}
+
+// group returns the group of h at the moment. Without the lock of the group, h may just be moving to
+// another one.
+func (h *Host) group() *Group {
+	if m := h.member(); m != nil {
+		return m.group.Load()
+	}
+	return &h.own
+}
+
+// lock locks a group and returns it with its host: h, or if h is forgotten, the Host that has replaced
+// it.
+func (h *Host) lock() (*Group, *Host) {
+	host := h
+	for {
+		g := host.group()
+		g.mu.Lock()
+		isCurrent := g == host.group()
+		if isCurrent && !g.isForgotten {
+			return g, host
+		}
+		g.mu.Unlock()
+		if isCurrent {
+			host = g.hosts.At(time.Now(), g.name) // host is forgotten
+		}
+	}
+}
+
+// ticket returns t if it was last used with h, and otherwise nil. t may be nil.
+func (h *Host) ticket(t *Ticket) *Ticket {
+	if t == nil || t.host.Load() != h {
+		return nil
+	}
+	return t
+}
+
+// addWait adds to the time that the requests of h have waited. Only a host that has made requests wait
+// needs memory for it.
+func (h *Host) addWait(d time.Duration) { h.own.ensurePaced().waited += d }
 
 // SetCrawlDelay records the crawl delay that a robots.txt of the host requests, or 0 for none, and
 // reports whether it has changed. The new delay also applies to requests that already wait. The
@@ -44,14 +113,14 @@ func (h *Host) Rules() *Rules { return h.rules }
 // request waits or is on the wire. Then it expires, because its source is no longer in use. If
 // until is the zero time, the delay does not expire.
 func (h *Host) SetCrawlDelay(now time.Time, source Source, written time.Duration, until time.Time) (changed bool) {
-	if written <= 0 && h.plain() {
+	if written <= 0 && h.own.plain() {
 		return false
 	}
-	h, self := h.lockPace()
-	defer h.mu.Unlock()
-	changed = h.setCrawlDelay(h.hosts.instant(now), source.of(self), written, h.hosts.instantOrNever(until))
+	g, host := h.lock()
+	defer g.mu.Unlock()
+	changed = g.setCrawlDelay(g.hosts.instant(now), source.of(host), written, g.hosts.instantOrNever(until))
 	if changed {
-		h.wakeNext()
+		g.wakeNext()
 	}
 	return changed
 }
@@ -59,51 +128,48 @@ func (h *Host) SetCrawlDelay(now time.Time, source Source, written time.Duration
 // Obey records that the request of t obeys the crawl delay of a source. That delay does not expire
 // while t waits or is on the wire.
 func (h *Host) Obey(t *Ticket, source Source) {
-	if h.plain() {
+	if h.own.plain() {
 		return
 	}
-	h, self := h.lockPace()
-	defer h.mu.Unlock()
+	g, host := h.lock()
+	defer g.mu.Unlock()
 	t.obeyed = nil
-	if h.paced != nil {
-		source = source.of(self)
-		t.obeyed = h.paced.crawlDelayOf(&source)
+	if g.paced != nil {
+		source = source.of(host)
+		t.obeyed = g.paced.crawlDelayOf(&source)
 	}
 }
 
 // Delay returns the delay in force at now.
 func (h *Host) Delay(now time.Time) time.Duration {
-	if h.plain() {
+	if h.own.plain() {
 		return 0
 	}
-	h = h.lock()
-	defer h.mu.Unlock()
-	return h.delay(h.hosts.instant(now))
+	g, _ := h.lock()
+	defer g.mu.Unlock()
+	return g.delay(g.hosts.instant(now))
 }
 
 // Skip records that t, which has passed Enter, has had its turn but its request is not sent. The
 // next request starts one delay later, as if this one had been sent. The caller must call End
 // afterwards.
 func (h *Host) Skip(now time.Time, t *Ticket) {
-	h, t = h.lockFor(t)
-	defer h.mu.Unlock()
-	at := h.hosts.instant(now)
-	if t != nil && t.state == admitted && h.due(at, nil) == 0 {
-		h.last = max(h.last, at)
+	g, host := h.lock()
+	defer g.mu.Unlock()
+	t = host.ticket(t)
+	at := g.hosts.instant(now)
+	if t != nil && t.state == admitted && g.due(at, nil) == 0 {
+		g.last = max(g.last, at)
 	}
 }
-
-// Plain reports whether no delay, limit or complaint has ever kept the requests of the host apart.
-// It takes no lock.
-func (h *Host) Plain() bool { return h.plain() }
 
 // AskedBefore records that the host may have got a request before the registry was made, at an
 // unknown time. The first request therefore starts one delay after the registry was made at the
 // earliest.
 func (h *Host) AskedBefore() {
-	h = h.lock()
-	defer h.mu.Unlock()
-	h.last = max(h.last, 1)
+	g, _ := h.lock()
+	defer g.mu.Unlock()
+	g.last = max(g.last, 1)
 }
 
 // Enter is the first stage, for a request that holds nothing yet. It waits until no other request
@@ -114,30 +180,17 @@ func (h *Host) AskedBefore() {
 //
 // On error, t holds nothing. The error is the cause of ctx, the error passed to Close, or ErrEnded.
 func (h *Host) Enter(ctx context.Context, t *Ticket) error {
-	h, err := h.admitting(ctx, t)
+	g, err := h.admit(ctx, t)
 	if err != nil {
 		return err
 	}
-	if t.state == admitted {
-		t.state = waiting
-		return h.await(ctx, t)
-	}
-	h.leave(t)
-	h.visit()
-	if !h.asksPacer() && (h.paced == nil && h.unpaced(0) || h.unpaced(h.hosts.now())) {
-		h.mu.Unlock()
-		return nil
-	}
-	p := h.ensurePaced()
-	t.state = waiting
-	p.enqueue(t, h.memberOf(t))
-	return h.await(ctx, t)
+	return g.enter(ctx, t)
 }
 
 // MayEnter reports whether Enter can be omitted for t, because nothing has ever kept the requests
 // of the host apart. It costs less than Enter.
 func (h *Host) MayEnter(t *Ticket) bool {
-	return h.plain() && t.host.Load() == nil && h.hosts.closeError() == nil
+	return h.own.plain() && t.host.Load() == nil && h.own.hosts.closeError() == nil
 }
 
 // Start is the second stage. It waits until the request may go on the wire. The delay counts from
@@ -148,27 +201,27 @@ func (h *Host) MayEnter(t *Ticket) bool {
 //
 // On error, t holds nothing. The error is the cause of ctx, the error passed to Close, or ErrEnded.
 func (h *Host) Start(ctx context.Context, t *Ticket, direct bool) error {
-	h, err := h.admitting(ctx, t)
+	g, err := h.admit(ctx, t)
 	if err != nil {
 		return err
 	}
-	h.visit()
-	return h.startOrWait(ctx, t, direct)
+	g.visit()
+	return g.startOrWait(ctx, t, direct)
 }
 
 // StartLed is like [Host.StartIf] for a request that another site has led to, for example by a
 // redirect. As long as a host gets no other requests, these start at least one second apart.
 func (h *Host) StartLed(ctx context.Context, t *Ticket, wanted func() error) error {
 	t.wanted = wanted
-	h, err := h.admitting(ctx, t)
+	g, err := h.admit(ctx, t)
 	if err != nil {
 		return err
 	}
-	if !h.visited {
-		h.led = true
-		h.ensurePaced()
+	if !g.visited {
+		g.led = true
+		g.ensurePaced()
 	}
-	return h.startOrWait(ctx, t, true)
+	return g.startOrWait(ctx, t, true)
 }
 
 // StartNow is like Start but does not wait, for a caller with its own clock. It reports whether t
@@ -176,59 +229,13 @@ func (h *Host) StartLed(ctx context.Context, t *Ticket, wanted func() error) err
 // which the caller should try again, or earlier if a request of the host ends. If wait is 0, only
 // the end of a request helps.
 func (h *Host) StartNow(now time.Time, t *Ticket, direct bool) (wait time.Duration, ok bool) {
-	h, err := h.admitting(context.Background(), t)
+	g, err := h.admit(context.Background(), t)
 	if err != nil {
 		return 0, false
 	}
-	defer h.unlock()
-	h.visit()
-	return h.startNow(h.hosts.instant(now), t, direct)
-}
-
-// lock locks and returns the Host that keeps the pace of h: h itself, the group of h, or if h was
-// forgotten, that of the current Host of its name.
-func (h *Host) lock() *Host {
-	keeper, _ := h.lockPace()
-	return keeper
-}
-
-// lockPace is like lock. It also returns the current Host of h's name, which differs from the
-// keeper if that is a group.
-func (h *Host) lockPace() (keeper, self *Host) {
-	for {
-		h.mu.Lock()
-		if !h.gone {
-			return h, h
-		}
-		keeper = h.lockGroup()
-		if keeper != h {
-			return keeper, h
-		}
-		h.mu.Unlock()
-		h = h.hosts.At(time.Now(), h.name)
-	}
-}
-
-// lockFor is like lock. It also returns t if t was last used with this host, and nil otherwise.
-func (h *Host) lockFor(t *Ticket) (*Host, *Ticket) {
-	h, self := h.lockPace()
-	if t == nil || t.host.Load() != self {
-		return h, nil
-	}
-	return h, t
-}
-
-// lockSelf locks and returns the current Host of h's name, even if a group keeps its pace. Its lock
-// guards the counts and the marks that only Host has.
-func (h *Host) lockSelf() *Host {
-	for {
-		h.mu.Lock()
-		if !h.gone || h.groupOf() != nil {
-			return h
-		}
-		h.mu.Unlock()
-		h = h.hosts.At(time.Now(), h.name)
-	}
+	defer g.unlock()
+	g.visit()
+	return g.startNow(g.hosts.instant(now), t, direct)
 }
 
 // Answered records that the host has answered the request of t with a status, and that the response
@@ -238,24 +245,18 @@ func (h *Host) lockSelf() *Host {
 // End also records this, but later; after a complaint all other requests wait for the first
 // accepted response. Answered reports whether t was that response: the host has recovered.
 func (h *Host) Answered(t *Ticket, status, pages int) (recovered bool) {
-	if h.rules.Shares { // the counts have another lock
-		h.Count(pages, 0)
-		h.SetStatus(status)
-	}
-	h, t = h.lockFor(t)
-	defer h.mu.Unlock()
-	if !h.rules.Shares {
-		h.status = uint16(status)
-		h.pages += uint32(pages)
-	}
-	if t == nil {
+	g, host := h.lock()
+	defer g.mu.Unlock()
+	host.status = uint16(status)
+	host.pages += uint32(pages)
+	if t == nil || t.host.Load() != host {
 		return false
 	}
-	now := h.hosts.now()
-	measured := h.measure(now, t, succeeded(status))
-	recovered = h.accept(now, t)
+	now := g.hosts.now()
+	measured := g.measure(now, t, succeeded(status))
+	recovered = g.accept(now, t)
 	if recovered || measured {
-		h.wakeNext()
+		g.wakeNext()
 	}
 	return recovered
 }
@@ -270,12 +271,13 @@ func (h *Host) Answered(t *Ticket, status, pages int) (recovered bool) {
 // SlowDown reports whether the complaint starts a new incident. Complaints about requests that were
 // already under way when the host first complained belong to the same incident.
 func (h *Host) SlowDown(now time.Time, t *Ticket, retryAfter time.Duration) bool {
-	of := h.member()
-	h, t = h.lockFor(t)
-	defer h.mu.Unlock()
-	slower := h.slowDown(h.hosts.instant(now), t, retryAfter, h.hosts.random)
-	h.countThrottled(of, slower)
-	h.wakeNext()
+	g, host := h.lock()
+	defer g.mu.Unlock()
+	slower := g.slowDown(g.hosts.instant(now), host.ticket(t), retryAfter, g.hosts.random)
+	if slower {
+		host.throttled++
+	}
+	g.wakeNext()
 	return slower
 }
 
@@ -283,143 +285,145 @@ func (h *Host) SlowDown(now time.Time, t *Ticket, retryAfter time.Duration) bool
 // mean that the page is broken. Such a response is a complaint only if several came with few other
 // responses between them, or if all other requests wait for this response.
 func (h *Host) Unavailable(now time.Time, t *Ticket) bool {
-	of := h.member()
-	h, t = h.lockFor(t)
-	defer h.mu.Unlock()
-	slower := h.unavailable(h.hosts.instant(now), t, h.hosts.random)
-	h.countThrottled(of, slower)
-	h.wakeNext()
+	g, host := h.lock()
+	defer g.mu.Unlock()
+	slower := g.unavailable(g.hosts.instant(now), host.ticket(t), g.hosts.random)
+	if slower {
+		host.throttled++
+	}
+	g.wakeNext()
 	return slower
 }
 
 // BusyFor reports whether it is already certain at now that no request to the host may start within
 // d.
 func (h *Host) BusyFor(now time.Time, d time.Duration) bool {
-	if h.plain() {
+	if h.own.plain() {
 		return false
 	}
-	h = h.lock()
-	defer h.mu.Unlock()
-	return h.due(h.hosts.instant(now), nil) > d
+	g, _ := h.lock()
+	defer g.mu.Unlock()
+	return g.due(g.hosts.instant(now), nil) > d
 }
 
 // NextStart returns the time before which no request starts. It is now or earlier if a request may
 // start at once. alone reports whether at most one request may be in flight, or a delay is in
 // force.
 func (h *Host) NextStart(now time.Time) (next time.Time, alone bool) {
-	if h.plain() {
+	if h.own.plain() {
 		return now, false
 	}
-	h = h.lock()
-	defer h.mu.Unlock()
-	at := h.hosts.instant(now)
-	if h.rules.Free {
+	g, _ := h.lock()
+	defer g.mu.Unlock()
+	at := g.hosts.instant(now)
+	if g.rules.Free {
 		return now, false
 	}
-	delay := h.delay(at)
-	alone = h.mostInFlight(at, delay) == 1 || delay > 0 || h.probing(at)
-	return h.hosts.time(h.nextTurn(at)), alone
+	delay := g.delay(at)
+	alone = g.mostInFlight(at, delay) == 1 || delay > 0 || g.probing(at)
+	return g.hosts.time(g.nextTurn(at)), alone
 }
-
-// mostAhead limits how far ahead Reserve reserves a turn, because the delay may become shorter.
-const mostAhead = 5 * time.Minute
 
 // Reserve is like NextStart for a request that goes away and is made again at its turn. In a group,
 // the next request that calls Reserve gets a turn one delay later, so that the hosts of the group
 // do not all come back at the same time.
 func (h *Host) Reserve(now time.Time) (turn time.Time, alone bool) {
 	turn, alone = h.NextStart(now)
-	h = h.lock()
-	defer h.mu.Unlock()
-	if h.paced == nil || h.paced.members == nil || h.rules.Free {
+	g, _ := h.lock()
+	defer g.mu.Unlock()
+	if !g.hasMembers() || g.rules.Free {
 		return turn, alone
 	}
-	p := h.paced
-	at := h.hosts.instant(now)
-	first := h.nextTurn(at)
-	p.members.reserved = min(max(p.members.reserved.add(h.delay(at)), first), first.add(mostAhead))
-	return h.hosts.time(p.members.reserved), alone
+	return g.hosts.time(g.reserve(g.hosts.instant(now))), alone
+}
+
+// LastStart estimates when the last of n requests starts that all wait at now, at least one. It
+// takes the hours and the rates of all schedules into account.
+func (h *Host) LastStart(now time.Time, n int) time.Time {
+	g, _ := h.lock()
+	defer g.mu.Unlock()
+	return g.hosts.time(g.lastStart(g.hosts.instant(now), n))
 }
 
 // Count adds to the pages and to the denied requests in Stats.
 func (h *Host) Count(pages, denied int) {
-	h = h.lockSelf()
-	defer h.mu.Unlock()
-	h.pages += uint32(pages)
-	h.denied += uint32(denied)
+	g, host := h.lock()
+	defer g.mu.Unlock()
+	host.pages += uint32(pages)
+	host.denied += uint32(denied)
 }
 
 // CountRefusal adds one to the refusals in Stats.
 func (h *Host) CountRefusal() {
-	h = h.lockSelf()
-	defer h.mu.Unlock()
-	h.refusals++
+	g, host := h.lock()
+	defer g.mu.Unlock()
+	host.refusals++
 }
 
 // CountUnchanged adds one to Unchanged in Stats.
 func (h *Host) CountUnchanged() {
-	h = h.lockSelf()
-	defer h.mu.Unlock()
-	h.unchanged++
+	g, host := h.lock()
+	defer g.mu.Unlock()
+	host.unchanged++
 }
 
 // SetStatus records the status of a complaint for Stats.
 func (h *Host) SetStatus(status int) {
-	h = h.lockSelf()
-	defer h.mu.Unlock()
-	h.status = uint16(status)
+	g, host := h.lock()
+	defer g.mu.Unlock()
+	host.status = uint16(status)
 }
 
 // Mark marks the host with a bit that the caller chooses, and reports whether the host did not have
 // that mark before. A caller that reports something once for each host therefore needs no memory of
 // its own.
 func (h *Host) Mark(bit uint16) (isNew bool) {
-	h = h.lockSelf()
-	defer h.mu.Unlock()
-	isNew = h.marks&bit == 0
-	h.marks |= bit
+	g, host := h.lock()
+	defer g.mu.Unlock()
+	isNew = host.marks&bit == 0
+	host.marks |= bit
 	return isNew
 }
 
 // MarkPace is like Mark for something that concerns the pace. If the host belongs to a group, it
 // marks the group.
 func (h *Host) MarkPace(bit uint16) (isNew bool) {
-	h = h.lock()
-	defer h.mu.Unlock()
-	isNew = h.marks&bit == 0
-	h.marks |= bit
+	g, host := h.lock()
+	defer g.mu.Unlock()
+	marks := &host.marks
+	if g.hasMembers() {
+		marks = &g.paced.members.marks
+	}
+	isNew = *marks&bit == 0
+	*marks |= bit
 	return isNew
 }
 
 // HasMark reports whether the host has a mark.
 func (h *Host) HasMark(bit uint16) bool {
-	h = h.lockSelf()
-	defer h.mu.Unlock()
-	return h.marks&bit != 0
+	g, host := h.lock()
+	defer g.mu.Unlock()
+	return host.marks&bit != 0
 }
 
-// LastStart estimates when the last of n requests starts that all wait at now, at least one. It
-// takes the hours and the rates of all schedules into account.
-func (h *Host) LastStart(now time.Time, n int) time.Time {
-	h = h.lock()
-	defer h.mu.Unlock()
-	return h.hosts.time(h.lastStart(h.hosts.instant(now), n))
-}
-
-// forget marks h as gone if forgetting it at now changes nothing, and reports whether it did.
+// forget marks h as forgotten if forgetting it at now changes nothing, and reports whether it did.
 func (h *Host) forget(now instant) bool {
-	if !h.mu.TryLock() {
-		return false // another goroutine uses the host
+	g := h.group()
+	if !g.mu.TryLock() {
+		return false // another goroutine uses the group
 	}
-	defer h.mu.Unlock()
-	if h.gone {
-		return h.leaveGroup(h.member())
+	defer g.mu.Unlock()
+	switch {
+	case g != h.group():
+		return false // h has just moved to another group
+	case g.hasMembers():
+		return h.forgetMember(g)
+	case !g.isForgettable(now) || g.paced != nil && !g.deserted(now):
+		return false
 	}
-	h.gone = h.isForgettable(now) && (h.paced == nil || h.deserted(now))
-	if h.gone {
-		for t := range h.inFlight.all {
-			h.expire(now, t) // if its request still reaches the transport, it has to start again, at the next Host
-		}
+	for t := range g.inFlight.all {
+		g.expire(now, t) // if its request still reaches the transport, it has to start again, at the next Host
 	}
-	return h.gone
+	g.isForgotten = true
+	return true
 }

@@ -84,16 +84,17 @@ func (w *world) pass(ctx context.Context) error {
 
 // empty reports whether no request waits or is in flight.
 func (w *world) empty() bool {
-	h := w.Host
-	h.mu.Lock()
-	if h.gone {
-		h = h.lockGroup()
-	}
-	defer h.mu.Unlock()
 	if m := w.member(); m != nil && (m.tickets != 0 || m.queued != 0 || m.inLine != nil || m.backlog.front != nil) {
 		return false
 	}
-	return h.inFlight.front == nil && (h.paced == nil || h.paced.waiting.front == nil && h.paced.urgent.front == nil && h.paced.queued == 0)
+	return w.group().isEmpty()
+}
+
+// isEmpty reports whether no request of g waits or is in flight.
+func (g *Group) isEmpty() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.inFlight.front == nil && (g.paced == nil || g.paced.waiting.front == nil && g.paced.urgent.front == nil && g.paced.queued == 0)
 }
 
 func (w *world) note(format string, args ...any) {
@@ -512,8 +513,8 @@ func TestCloseEndsAllWaits(t *testing.T) {
 			}()
 		}
 		time.Sleep(time.Minute)
-		w.hosts.Close(closed)
-		w.hosts.Close(errors.New("again"))
+		w.own.hosts.Close(closed)
+		w.own.hosts.Close(errors.New("again"))
 		synctest.Wait()
 		w.note("%d wait", w.Stats(time.Now()).Waiting)
 		if err := w.Enter(t.Context(), new(Ticket)); err != closed {
@@ -603,7 +604,7 @@ func TestTicketMovesToAnotherHost(t *testing.T) {
 	for _, next := range []string{"Enter", "Start"} {
 		t.Run(next, func(t *testing.T) {
 			inBubble(t, time.Hour, func(t *testing.T, w *world) {
-				other := w.hosts.At(time.Now(), "b.test")
+				other := w.own.hosts.At(time.Now(), "b.test")
 				var ticket Ticket
 				w.Enter(t.Context(), &ticket)
 				w.Start(t.Context(), &ticket, true)

@@ -32,6 +32,21 @@
 //
 // If several processes crawl the same hosts, a Pacer grants the starts at a host to one process at
 // a time (see Hosts.UsePacer). Each process still keeps the delay itself.
+//
+// # Structure
+//
+// A Host has the counts of one host. A Group has the limiter, the queues and the lock of the hosts
+// that share one pace. Most hosts are paced alone: then the only host of a group is the Host that the
+// group is a part of. A Ticket is the place of one request at a Host.
+//
+// # Locks
+//
+// The lock of a group also guards the counts and the tickets of its hosts. Host.lock and Ticket.lock
+// find and lock the group. A goroutine that holds the lock of a shard or of the registry of groups may
+// also take the lock of a group. While it holds the lock of a shard, it only tries to, because the
+// group may be busy. Only a goroutine that holds the lock of the registry of groups may take the locks
+// of two groups, to move a host from one to the other. No lock is taken while the lock of a group is
+// held, except in this case. The functions of a Pacer are called without a lock, except Lease.Valid.
 package pace
 
 import (
@@ -125,10 +140,7 @@ func (h *Hosts) Close(err error) {
 	}
 	h.cancelCalls(h.err)
 	for host := range h.All() {
-		host.forsake()
-	}
-	for _, group := range h.groups.all() {
-		group.forsake()
+		host.group().dropUnsent()
 	}
 }
 
@@ -173,15 +185,18 @@ func (h *Hosts) shardOf(name string) *shard {
 
 // host returns a new host.
 func (h *Hosts) host(name string) *Host {
-	host := &Host{hosts: h, name: name, limiter: limiter{rules: h.rules(name)}}
-	if hours := host.rules.Hours; hours != nil {
-		p := host.ensurePaced()
-		p.hours = &scheduled{Schedule: hours, hosts: h, closes: Hours}
+	host := &Host{own: Group{hosts: h, name: name, limiter: limiter{rules: h.rules(name)}}}
+	own := &host.own
+	if own.rules.Hours != nil {
+		p := own.ensurePaced()
+		p.hours = &scheduled{Schedule: own.rules.Hours, hosts: h, closes: Hours}
 		p.scheduled = true
 	}
-	host.isPaced.Store(host.asksPacer() || !host.unpaced(0))
-	if host.rules.Shares {
-		host.ensurePaced().member = new(member)
+	own.isPaced.Store(own.asksPacer() || !own.unpaced(0))
+	if own.rules.Shares {
+		m := new(member)
+		m.group.Store(own)
+		own.ensurePaced().member = m
 	}
 	return host
 }
@@ -259,14 +274,14 @@ func (s *shard) find(now instant, name string) *Host {
 func (s *shard) insert(now instant, host *Host) (_ *Host, examined int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if known := s.byName[host.name]; known != nil {
+	if known := s.byName[host.own.name]; known != nil {
 		return known, 0
 	}
 	for ; len(s.byName) >= keepAll && examined < mostExamined; examined++ {
 		s.examine(now)
 	}
 	host.lastUse = now.seconds()
-	s.byName[host.name] = host
+	s.byName[host.own.name] = host
 	if s.hand == nil {
 		s.hand = host
 		host.nextInRing = host
@@ -286,7 +301,7 @@ func (s *shard) examine(now instant) {
 		return
 	}
 	s.forgotten.add(host.counts())
-	delete(s.byName, host.name)
+	delete(s.byName, host.own.name)
 	s.hand.nextInRing = host.nextInRing
 	host.nextInRing = nil
 }

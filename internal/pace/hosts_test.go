@@ -44,8 +44,8 @@ func TestAtReturnsTheSameHost(t *testing.T) {
 func TestInsertKeepsTheFirstHost(t *testing.T) {
 	hosts := noRules()
 	s := &hosts.shards[0]
-	first, _ := s.insert(1, &Host{hosts: hosts, name: "a.test"})
-	if second, _ := s.insert(1, &Host{hosts: hosts, name: "a.test"}); second != first || first.nextInRing != first {
+	first, _ := s.insert(1, hosts.host("a.test"))
+	if second, _ := s.insert(1, hosts.host("a.test")); second != first || first.nextInRing != first {
 		t.Error("insert kept two hosts with the same name")
 	}
 }
@@ -174,11 +174,11 @@ func TestForget(t *testing.T) {
 		{"let in", Rules{MinDelay: time.Hour}, func(t *testing.T, h *Host, held *Ticket) { h.Enter(t.Context(), held) }, false},
 		{"about to enter", Rules{}, func(t *testing.T, h *Host, held *Ticket) {
 			held.state = waiting
-			h.ensurePaced().waiting.push(held)
+			h.own.ensurePaced().waiting.push(held)
 		}, false},
 		{"about to start", Rules{}, func(t *testing.T, h *Host, held *Ticket) {
 			held.state = urgent
-			h.ensurePaced().urgent.push(held)
+			h.own.ensurePaced().urgent.push(held)
 		}, false},
 		{"Retry-After", Rules{}, func(t *testing.T, h *Host, held *Ticket) { h.SlowDown(time.Now(), nil, time.Hour) }, false},
 		{"after Retry-After", Rules{}, func(t *testing.T, h *Host, held *Ticket) {
@@ -193,7 +193,7 @@ func TestForget(t *testing.T) {
 				h.SlowDown(time.Now(), nil, 0)
 			}
 		}, false},
-		{"locked", Rules{}, func(t *testing.T, h *Host, held *Ticket) { h.mu.Lock() }, false},
+		{"locked", Rules{}, func(t *testing.T, h *Host, held *Ticket) { h.own.mu.Lock() }, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -207,8 +207,8 @@ func TestForget(t *testing.T) {
 				if got := s.byName["0"] == nil; got != test.want {
 					t.Errorf("forgotten: %v, want %v", got, test.want)
 				}
-				if test.name != "locked" && all[0].gone != test.want {
-					t.Errorf("gone: %v, want %v", all[0].gone, test.want)
+				if test.name != "locked" && all[0].own.isForgotten != test.want {
+					t.Errorf("isForgotten: %v, want %v", all[0].own.isForgotten, test.want)
 				}
 			})
 		})
@@ -230,8 +230,8 @@ func TestStartOnForgottenHost(t *testing.T) {
 				s.mu.Lock()
 				s.examine(hosts.now())
 				s.mu.Unlock()
-				if n := hosts.Forgotten().Requests; !old.gone || n != 0 {
-					t.Fatalf("forgotten: %t, with %d requests; want 0, because none was sent", old.gone, n)
+				if n := hosts.Forgotten().Requests; !old.own.isForgotten || n != 0 {
+					t.Fatalf("forgotten: %t, with %d requests; want 0, because none was sent", old.own.isForgotten, n)
 				}
 				if late.OnWire() {
 					t.Error("the request is on the wire with a forgotten host")
@@ -258,7 +258,7 @@ func TestForgottenHostUsesItsSuccessor(t *testing.T) {
 		s.mu.Lock()
 		s.examine(hosts.now())
 		s.mu.Unlock()
-		if !old.gone || hosts.Forgotten().Requests != 1 {
+		if !old.own.isForgotten || hosts.Forgotten().Requests != 1 {
 			t.Fatal("the host is not forgotten")
 		}
 		var ticket Ticket
@@ -362,11 +362,11 @@ func randomUse(t *testing.T, rules Rules, seed uint64, complain bool) {
 	}
 	time.Sleep(time.Minute)
 	for h := range hosts.All() {
-		h.mu.Lock()
-		if now := h.hosts.now(); h.busy(now) || h.paced != nil && !h.deserted(now) {
-			t.Errorf("%s has a request that waits or is in flight", h.name)
+		g, _ := h.lock()
+		if now := g.hosts.now(); g.busy(now) || g.paced != nil && !g.deserted(now) {
+			t.Errorf("%s has a request that waits or is in flight", h.Name())
 		}
-		h.mu.Unlock()
+		g.mu.Unlock()
 	}
 }
 
@@ -456,7 +456,7 @@ func passOnce(h *Host, t *Ticket) {
 	if h.Enter(context.Background(), t) != nil || h.Start(context.Background(), t, false) != nil || !t.OnWire() {
 		panic("the request had to wait")
 	}
-	t.Sent(h.hosts.epoch)
+	t.Sent(h.own.hosts.epoch)
 	t.End()
 }
 

@@ -144,8 +144,8 @@ func TestClosedHostIsForgotten(t *testing.T) {
 				s.mu.Lock()
 				s.examine(hosts.now())
 				s.mu.Unlock()
-				if h.gone != test.want {
-					t.Errorf("forgotten: %t, want %t", h.gone, test.want)
+				if h.own.isForgotten != test.want {
+					t.Errorf("forgotten: %t, want %t", h.own.isForgotten, test.want)
 				}
 				if next := hosts.At(time.Now(), "a.test"); !next.BusyFor(time.Now(), time.Hour) {
 					t.Error("the host is open afterwards")

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Group names the group of a host. The hosts with the same Name share one pace.
+// An Assignment says which group a host belongs to. The hosts with the same Name share one pace.
 type Assignment struct {
 	// Name is the name of the group. If it is empty, the host is paced alone.
 	Name string
@@ -16,31 +16,35 @@ type Assignment struct {
 	Basis any
 }
 
-// A groups is the registry of the groups.
+// groups is the registry of the groups with members.
 type groups struct {
-	// mu protects byName, and is held while a host joins or leaves a group.
+	// mu protects byName, and is held while a host moves from one group to another.
 	mu     sync.Mutex
-	byName map[string]*Host
+	byName map[string]*Group
 }
 
-// Join makes h share the pace of a group. If g has no name, h is paced alone. If a request of h
-// waits or is in flight, this applies from the next request on that finds no other one. Join has no
-// effect if Rules.Shares is not set.
+// Join makes h share the pace of a group. If a has no name, h is paced alone. If a request of h waits
+// or is in flight, h moves to the group with the first later request that finds no other one. Join
+// has no effect if Rules.Shares is not set.
 func (h *Host) Join(a Assignment) {
-	if !h.rules.Shares {
+	if !h.own.rules.Shares {
 		return
 	}
-	h = h.lockSelf()
-	h.paced.member.assigned = a
-	h.mu.Unlock()
-	h.settle(h.hosts.now())
+	g, host := h.lock()
+	host.member().assigned = a
+	isSettled := host.isSettled()
+	g.mu.Unlock()
+	if !isSettled {
+		host.settle(g.hosts.now())
+	}
 }
 
-// Group returns the Group that was last passed to Join. It returns the zero Group before that.
+// Assignment returns the Assignment that was last passed to Join. It returns the zero Assignment
+// before that.
 func (h *Host) Assignment() Assignment {
-	h = h.lockSelf()
-	defer h.mu.Unlock()
-	if m := h.member(); m != nil {
+	g, host := h.lock()
+	defer g.mu.Unlock()
+	if m := host.member(); m != nil {
 		return m.assigned
 	}
 	return Assignment{}
@@ -48,65 +52,74 @@ func (h *Host) Assignment() Assignment {
 
 // SharesPace reports whether o is h or belongs to the same group.
 func (h *Host) SharesPace(o *Host) bool {
-	return h.keeper() == o.keeper()
+	return h.currentGroup() == o.currentGroup()
 }
 
-// isSettled reports whether m is in the group that it was last told to join. The lock of the host
-// is held.
-func (m *member) isSettled() bool {
-	if m.group == nil {
+// currentGroup returns the group of h, or if h is forgotten, that of the Host that has replaced it.
+func (h *Host) currentGroup() *Group {
+	g, _ := h.lock()
+	defer g.mu.Unlock()
+	return g
+}
+
+// isSettled reports whether h, which may share its pace, is in the group that it was last assigned to.
+// The group of h is locked.
+func (h *Host) isSettled() bool {
+	m := h.member()
+	g := m.group.Load()
+	if g == &h.own {
 		return m.assigned.Name == ""
 	}
-	return m.group.name == m.assigned.Name
+	return g.name == m.assigned.Name
 }
 
-// settle moves h to the group that it was last told to join, if it is not there yet and none of its
+// settle moves h to the group that it was last assigned to, if it is not there yet and none of its
 // requests waits or is in flight.
 func (h *Host) settle(now instant) {
-	h = h.lockSelf()
-	defer h.mu.Unlock()
+	registry := &h.own.hosts.groups
+	registry.mu.Lock()
+	defer registry.mu.Unlock()
+	before := h.group()
+	before.mu.Lock()
+	defer before.mu.Unlock()
+	isForgotten := before != h.group() || before.isForgotten
+	if isForgotten || h.isSettled() || !before.lets(now, h) {
+		return
+	}
+	after := &h.own
 	m := h.member()
-	if m.isSettled() {
-		return
-	}
-	h.hosts.groups.mu.Lock()
-	defer h.hosts.groups.mu.Unlock()
-	before := h
-	if m.group != nil {
-		before = m.group
-		before.mu.Lock()
-		defer before.mu.Unlock()
-	}
-	if m.tickets > 0 || before == h && (!h.deserted(now) || h.inFlight.front != nil) {
-		return
-	}
-	after := h
 	if m.assigned.Name != "" {
-		after = h.hosts.group(now, m.assigned.Name)
-		after.mu.Lock()
-		defer after.mu.Unlock()
+		after = h.own.hosts.group(now, m.assigned.Name)
 	}
-	if before != h {
+	after.mu.Lock() // no other goroutine holds the lock of a group while it waits for that of another
+	defer after.mu.Unlock()
+	if before.hasMembers() {
 		before.paced.members.count--
 	}
-	m.group = nil
-	h.gone = after != h
-	if h.gone {
-		m.group = after
-		after.addMember(h)
+	if after.hasMembers() {
+		after.addMember(&h.own)
 	}
 	after.takeOver(now, m, before)
+	m.group.Store(after)
 }
 
-// addMember adds o to the group h. Both are locked.
-func (h *Host) addMember(o *Host) {
-	p := h.paced
+// lets reports whether h may leave the group g at now: no request of h waits or is in flight.
+func (g *Group) lets(now instant, h *Host) bool {
+	if g.hasMembers() {
+		return h.member().tickets == 0
+	}
+	return g.deserted(now) && g.inFlight.front == nil
+}
+
+// addMember adds a host, whose own group is o, to the group g. Both are locked.
+func (g *Group) addMember(o *Group) {
+	p := g.paced
 	switch {
 	case p.members.count == 0:
-		h.rules = o.rules
+		g.rules = o.rules
 		p.hours = o.paced.hours
-	case h.rules != o.rules:
-		h.rules = h.rules.withThoseOf(o.rules)
+	case g.rules != o.rules:
+		g.rules = g.rules.withThoseOf(o.rules)
 		p.hours = p.hours.and(o.paced.hours)
 	}
 	p.scheduled = p.scheduled || p.hours != nil
@@ -142,10 +155,10 @@ func (b bothOpen) At(t time.Time) Slot {
 	return slot
 }
 
-// takeOver moves what m has contributed to the pace of before to the pace of h, so that the delays
+// takeOver moves what m has contributed to the pace of before to the pace of g, so that the delays
 // between the requests of m hold across the move. Both are locked.
-func (h *Host) takeOver(now instant, m *member, before *Host) {
-	p := h.ensurePaced()
+func (g *Group) takeOver(now instant, m *member, before *Group) {
+	p := g.ensurePaced()
 	from := before.ensurePaced()
 	p.longest = nil
 	from.longest = nil
@@ -156,30 +169,30 @@ func (h *Host) takeOver(now instant, m *member, before *Host) {
 		}
 	}
 	from.crawlDelays = slices.DeleteFunc(from.crawlDelays, func(d *crawlDelay) bool { return d.source.by == m })
-	h.last = max(h.last, before.last)
-	if before.paced.members != nil {
+	g.last = max(g.last, before.last)
+	if before.hasMembers() {
 		return // the rest is not due to m alone
 	}
-	h.visited = h.visited || before.visited
+	g.visited = g.visited || before.visited
 	p.notBefore = max(p.notBefore, from.notBefore)
-	if h.estimator(now) == nil {
+	if g.estimator(now) == nil {
 		p.estimator = from.estimator
 	}
 	p.gaps = p.gaps.and(before.gaps())
 }
 
 // group returns the group with a name, and makes it if there is none. h.groups.mu is held.
-func (h *Hosts) group(now instant, name string) *Host {
-	g := &h.groups
-	group := g.byName[name]
+func (h *Hosts) group(now instant, name string) *Group {
+	registry := &h.groups
+	group := registry.byName[name]
 	if group == nil {
-		g.forgetSome(now)
-		group = &Host{hosts: h, name: name, limiter: limiter{rules: new(Rules)}}
+		registry.forgetSome(now)
+		group = &Group{hosts: h, name: name, limiter: limiter{rules: new(Rules)}}
 		group.ensurePaced().members = new(members)
-		if g.byName == nil {
-			g.byName = make(map[string]*Host)
+		if registry.byName == nil {
+			registry.byName = make(map[string]*Group)
 		}
-		g.byName[name] = group
+		registry.byName[name] = group
 	}
 	return group
 }
@@ -189,7 +202,7 @@ func (h *Hosts) group(now instant, name string) *Host {
 func (g *groups) forgetSome(now instant) {
 	examined := 0
 	for name, group := range g.byName { // in random order
-		if group.forgetGroup(now) {
+		if group.isUnused(now) {
 			delete(g.byName, name)
 		}
 		examined++
@@ -199,34 +212,19 @@ func (g *groups) forgetSome(now instant) {
 	}
 }
 
-// forgetGroup reports whether a group has no members and may be forgotten at now.
-func (h *Host) forgetGroup(now instant) bool {
-	if !h.mu.TryLock() {
+// isUnused reports whether g, which hosts may join, has no members and may be forgotten at now.
+func (g *Group) isUnused(now instant) bool {
+	if !g.mu.TryLock() {
 		return false
 	}
-	defer h.mu.Unlock()
-	return h.paced.members.count == 0 && h.isForgettable(now) && h.deserted(now)
-}
-
-// all returns the groups at the moment.
-func (g *groups) all() []*Host {
-	g.mu.Lock()
 	defer g.mu.Unlock()
-	all := make([]*Host, 0, len(g.byName))
-	for _, group := range g.byName {
-		all = append(all, group)
-	}
-	return all
+	return g.paced.members.count == 0 && g.isForgettable(now) && g.deserted(now)
 }
 
-// leaveGroup is called before h is forgotten. It reports whether h, which is locked, had no tickets
-// and has left its group.
-func (h *Host) leaveGroup(m *member) bool {
-	group := m.group
-	if !group.mu.TryLock() {
-		return false
-	}
-	defer group.mu.Unlock()
+// forgetMember is the part of Host.forget for a host that belongs to a group with members, which is
+// locked.
+func (h *Host) forgetMember(g *Group) bool {
+	m := h.member()
 	if m.tickets > 0 {
 		return false
 	}
@@ -234,7 +232,8 @@ func (h *Host) leaveGroup(m *member) bool {
 		d.written = 0
 		d.schedule = nil
 	}
-	group.paced.members.count--
-	m.group = nil
+	g.paced.members.count--
+	h.own.isForgotten = true
+	m.group.Store(&h.own)
 	return true
 }

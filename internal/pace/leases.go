@@ -42,39 +42,43 @@ func (h *Hosts) UsePacer(p Pacer) {
 	h.closing, h.cancelCalls = context.WithCancelCause(context.Background())
 }
 
-// asksPacer reports whether h asks a Pacer.
-func (h *Host) asksPacer() bool { return h.hosts.pacer != nil && !h.rules.Free }
+// asksPacer reports whether g asks a Pacer.
+func (g *Group) asksPacer() bool { return g.hosts.pacer != nil && !g.rules.Free }
 
-// leasing is the state of a host's use of the Pacer.
+// leasing is what a group needs to use the Pacer.
 type leasing struct {
-	asking   *Ticket                 // the ticket that the Pacer is asked for now, or nil
-	cancel   context.CancelCauseFunc // cancels that call
-	dropped  []*heldLease            // leases that unlock has to give back
-	blocking int                     // the leases that keep other processes out, and that the Pacer has not got back yet
+	asking  *Ticket                 // the Pacer is being asked for a lease for this ticket; may be nil
+	cancel  context.CancelCauseFunc // cancels that call
+	dropped []*heldLease            // leases that no ticket holds; unlock gives them back
+	// blocking counts the exclusive leases that no ticket holds and that the Pacer does not have
+	// back yet.
+	blocking int
 }
 
 // A heldLease is a lease that a ticket holds.
 type heldLease struct {
 	Lease
-	ticket *Ticket // nil if the ticket no longer holds it
-	// If until is 0, the lease has no limit, and other processes may hold one at the same time.
-	from    instant
-	until   instant
+	ticket  *Ticket     // nil if the ticket no longer holds it
+	from    instant     // when the Pacer granted it
+	until   instant     // its deadline; 0 if it has none
 	sent    bool        // a request with the lease reached the transport
-	passed  bool        // its response led to another request, see Pass
-	overdue bool        // its request has started and was not sent in time, as another request has noticed
+	passed  bool        // it was moved to a ticket by Pass, and that ticket is not on the wire yet
+	overdue bool        // the place of its ticket has expired before the request reached the transport
 	timer   *time.Timer // gives the lease back, see giveBackAfter; may be nil
 }
 
-// StartIf asks the Pacer only if the delay is at least alone. Only one process is to send such a
-// request, and with a delay of 0 the Pacer may let several processes use the host at once. The
-// crawl delay of the host may not be known yet.
+// isExclusive reports whether no other process can have a lease of the same host as long as x lasts.
+func (x *heldLease) isExclusive() bool { return x.until != 0 }
+
+// exclusiveDelay is the shortest delay for which a request of StartIf asks the Pacer. With a delay of
+// 0, the Pacer may let several processes use the host at once, but only one of them should send such a
+// request.
 const exclusiveDelay = time.Millisecond
 
 // StartIf is like Start for a request that goes on the wire directly and that may no longer be
-// needed when the Pacer has granted the host. wanted may be nil. If a Pacer is asked, StartIf calls
-// wanted after the lease was granted to this process alone. An error of wanted ends the wait. If no
-// Pacer is asked, wanted is not called.
+// needed when the Pacer grants a lease. wanted may be nil. If a Pacer is asked, StartIf calls wanted
+// as soon as no other process can have a lease of the host. If wanted returns an error, StartIf gives
+// the lease back and returns the error. If no Pacer is asked, wanted is not called.
 func (h *Host) StartIf(ctx context.Context, t *Ticket, wanted func() error) error {
 	t.wanted = wanted
 	return h.Start(ctx, t, true)
@@ -102,8 +106,8 @@ func (t *Ticket) Valid() bool {
 
 // unsent records that the request of t was not sent with the lease, if t still holds it.
 func (t *Ticket) unsent(lease Lease) {
-	if h := t.lockHost(); h != nil {
-		defer h.mu.Unlock()
+	if g := t.lock(); g != nil {
+		defer g.mu.Unlock()
 		if x := t.lease; x != nil && x.Lease == lease {
 			x.sent = false
 		}
@@ -112,30 +116,30 @@ func (t *Ticket) unsent(lease Lease) {
 
 // currentLease returns the lease that t holds, or nil, and reports whether t needs one.
 func (t *Ticket) currentLease() (lease Lease, needed bool) {
-	h := t.lockHost()
-	if h == nil {
+	g := t.lock()
+	if g == nil {
 		return nil, false
 	}
-	defer h.mu.Unlock()
+	defer g.mu.Unlock()
 	if t.lease != nil {
 		lease = t.lease.Lease
 	}
-	return lease, h.asksPacer()
+	return lease, g.asksPacer()
 }
 
 // ensureLease reports whether t needs no lease or holds one that lasts long enough. A ticket in Start
 // takes over the lease of the ticket that Enter has admitted.
-func (h *Host) ensureLease(now instant, t *Ticket) bool {
-	if !h.asksPacer() {
+func (g *Group) ensureLease(now instant, t *Ticket) bool {
+	if !g.asksPacer() {
 		return true
 	}
-	if t.lease == nil && t.state != waiting && h.paced != nil {
-		if front := h.paced.waiting.front; front != nil && front.state == admitted {
+	if t.lease == nil && t.state != waiting && g.paced != nil {
+		if front := g.paced.waiting.front; front != nil && front.state == admitted {
 			front.moveLease(t)
 		}
 	}
 	if t.lease != nil && !t.lease.lasts(now) {
-		h.dropLease(t)
+		g.dropLease(t)
 	}
 	return t.lease != nil
 }
@@ -143,7 +147,7 @@ func (h *Host) ensureLease(now instant, t *Ticket) bool {
 // lasts reports whether at least half of the time of x is left, which counts as enough for a
 // request.
 func (x *heldLease) lasts(now instant) bool {
-	return (x.until == 0 || 2*x.until.since(now) >= x.until.since(x.from)) && x.Valid()
+	return (!x.isExclusive() || 2*x.until.since(now) >= x.until.since(x.from)) && x.Valid()
 }
 
 // moveLease moves the lease of t, if it holds one, to another ticket.
@@ -155,57 +159,57 @@ func (t *Ticket) moveLease(to *Ticket) {
 	}
 }
 
-// mayAsk reports whether the Pacer may be asked: no call is under way, and no lease that keeps
-// others out has still to be given back.
-func (h *Host) mayAsk() bool {
-	s := h.paced.leasing
+// mayAsk reports whether the Pacer may be asked: no call is under way, and the Pacer has back all
+// exclusive leases that no ticket holds.
+func (g *Group) mayAsk() bool {
+	s := g.paced.leasing
 	return s == nil || s.asking == nil && s.blocking == 0
 }
 
 // acquire asks the Pacer for a lease for t, whose turn it is. It is called with the lock held and
 // returns with it, but releases it while it waits.
-func (h *Host) acquire(ctx context.Context, t *Ticket) error {
+func (g *Group) acquire(ctx context.Context, t *Ticket) error {
 	state := t.state
-	lease, err := h.ask(ctx, t)
-	h.wakeNext()
+	lease, err := g.ask(ctx, t)
+	g.wakeNext()
 	if err != nil {
 		return err
 	}
-	now := h.hosts.now()
+	now := g.hosts.now()
 	t.lease = &heldLease{Lease: lease, ticket: t, from: now}
 	if by := lease.Deadline(); !by.IsZero() {
-		t.lease.until = max(h.hosts.instant(by), 1)
+		t.lease.until = max(g.hosts.instant(by), 1)
 	}
 	if t.state != state {
-		h.dropLease(t) // t was ended while the Pacer was asked
+		g.dropLease(t) // t was ended while the Pacer was asked
 	}
 	return nil
 }
 
 // ask is the part of acquire that runs without the lock.
-func (h *Host) ask(ctx context.Context, t *Ticket) (lease Lease, err error) {
-	delay := h.delay(h.hosts.now())
+func (g *Group) ask(ctx context.Context, t *Ticket) (lease Lease, err error) {
+	delay := g.delay(g.hosts.now())
 	wanted := t.wanted
 	if wanted != nil {
 		delay = max(delay, exclusiveDelay)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(h.hosts.closing, func() { cancel(context.Cause(h.hosts.closing)) })
-	if h.paced.leasing == nil {
-		h.paced.leasing = new(leasing)
+	stop := context.AfterFunc(g.hosts.closing, func() { cancel(context.Cause(g.hosts.closing)) })
+	if g.paced.leasing == nil {
+		g.paced.leasing = new(leasing)
 	}
-	s := h.paced.leasing
+	s := g.paced.leasing
 	s.asking = t
 	s.cancel = cancel
-	h.mu.Unlock()
+	g.mu.Unlock()
 	defer func() {
 		stop()
 		cancel(nil)
-		h.mu.Lock()
+		g.mu.Lock()
 		s.asking = nil
 		s.cancel = nil
 	}()
-	lease, err = h.hosts.pacer.Acquire(ctx, h.name, delay)
+	lease, err = g.hosts.pacer.Acquire(ctx, g.name, delay)
 	if err != nil || wanted == nil {
 		return lease, err
 	}
@@ -224,46 +228,45 @@ func (h *Host) ask(ctx context.Context, t *Ticket) (lease Lease, err error) {
 var errUnwanted = errors.New("not wanted")
 
 // asksFor reports whether the Pacer is being asked for a lease for t.
-func (h *Host) asksFor(t *Ticket) bool {
-	s := h.paced.leasing
+func (g *Group) asksFor(t *Ticket) bool {
+	s := g.paced.leasing
 	return s != nil && s.asking == t
 }
 
-// giveUpLease gives up the lease of t, because t has to wait. If a ticket in Start needs a lease and the
-// Pacer is not being asked for one for it, that ticket takes the lease over. Otherwise the lease is
-// given back; a ticket that the Pacer is being asked for can get its lease only from the Pacer. A
-// lease that was passed on to t (see Pass) stays with t.
-func (h *Host) giveUpLease(t *Ticket) {
+// giveUpLease gives up the lease of t, because t has to wait. If the first ticket in Start needs a
+// lease, it takes this one over, unless the Pacer is being asked for a lease for it. Otherwise the
+// Pacer gets the lease back. If t has got the lease by Pass, t keeps it.
+func (g *Group) giveUpLease(t *Ticket) {
 	if t.lease == nil || t.lease.passed {
 		return
 	}
-	if first := h.paced.urgent.front; first != nil && first != t && first.lease == nil && !h.asksFor(first) {
+	if first := g.paced.urgent.front; first != nil && first != t && first.lease == nil && !g.asksFor(first) {
 		t.moveLease(first)
 		first.wakeUp()
 		return
 	}
-	h.dropLease(t)
+	g.dropLease(t)
 }
 
 // Pass ends t and moves its lease, if it holds one, to the ticket to. The ticket to must be new and
 // must start at the same host next. Because the lease is not given back, no other process can use
 // the host between the two requests.
 func (t *Ticket) Pass(to *Ticket) {
-	h := t.lockHost()
-	if h == nil {
+	g := t.lock()
+	if g == nil {
 		return
 	}
-	defer h.unlock()
+	defer g.unlock()
 	t.moveLease(to)
 	if to.lease != nil {
 		to.lease.passed = true
 		to.host.Store(t.host.Load())
 	}
-	h.leave(t)
+	g.leave(t)
 }
 
-// takeLease takes the lease from t that it keeps from Enter to Start and returns it. It returns nil if
-// there is none.
+// takeLease takes from t the lease that it holds between Enter and Start, and returns it. If t holds no
+// such lease, takeLease returns nil.
 func (t *Ticket) takeLease() *heldLease {
 	x := t.lease
 	if x == nil || x.sent && !x.passed || t.state > admitted {
@@ -273,8 +276,8 @@ func (t *Ticket) takeLease() *heldLease {
 	return x
 }
 
-// dropLease takes its lease from t, if it holds one. unlock gives the lease back.
-func (h *Host) dropLease(t *Ticket) {
+// dropLease takes its lease, if there is one, from t. unlock then gives the lease back.
+func (g *Group) dropLease(t *Ticket) {
 	x := t.lease
 	if x == nil {
 		return
@@ -284,57 +287,57 @@ func (h *Host) dropLease(t *Ticket) {
 	if x.timer != nil {
 		x.timer.Stop()
 	}
-	s := h.paced.leasing
+	s := g.paced.leasing
 	s.dropped = append(s.dropped, x)
-	if x.until != 0 {
+	if x.isExclusive() {
 		s.blocking++
 	}
 }
 
-// unlock gives the freed leases back and then unlocks h.
-func (h *Host) unlock() {
-	if h.paced != nil && h.paced.leasing != nil {
-		h.giveBack(h.paced.leasing)
+// unlock gives the dropped leases back and then unlocks g.
+func (g *Group) unlock() {
+	if g.paced != nil && g.paced.leasing != nil {
+		g.giveBack(g.paced.leasing)
 	}
-	h.mu.Unlock()
+	g.mu.Unlock()
 }
 
-// giveBack gives the freed leases back. No ticket of this process asks for the host before the
-// Pacer has its lease back.
-func (h *Host) giveBack(s *leasing) {
+// giveBack gives the dropped leases back. As long as the Pacer does not have an exclusive lease back,
+// it is not asked for another one.
+func (g *Group) giveBack(s *leasing) {
 	for len(s.dropped) > 0 {
 		x := s.dropped[0]
 		s.dropped = s.dropped[1:]
-		h.release(x)
-		if x.until != 0 {
+		g.release(x)
+		if x.isExclusive() {
 			s.blocking--
-			h.wakeNext()
+			g.wakeNext()
 		}
 	}
 }
 
 // release gives x back to the Pacer. It releases the lock for the call.
-func (h *Host) release(x *heldLease) {
-	now := h.hosts.now()
-	delay := h.delay(now)
+func (g *Group) release(x *heldLease) {
+	now := g.hosts.now()
+	delay := g.delay(now)
 	notBefore := time.Time{}
-	if until := h.notBefore(now); until != 0 {
-		notBefore = h.hosts.time(until)
+	if until := g.notBefore(now); until != 0 {
+		notBefore = g.hosts.time(until)
 	}
-	h.mu.Unlock()
-	defer h.mu.Lock()
+	g.mu.Unlock()
+	defer g.mu.Lock()
 	x.Release(x.sent, delay, notBefore)
 }
 
 // dispatched updates the lease of t, if it holds one, after its request was started or has reached
 // the transport.
-func (h *Host) dispatched(t *Ticket) {
+func (g *Group) dispatched(t *Ticket) {
 	x := t.lease
 	switch {
 	case x == nil:
 	case t.state == started:
 		x.overdue = false
-		h.giveBackAfter(startTime, x)
+		g.giveBackAfter(startTime, x)
 	default:
 		x.sent = true
 		x.passed = false
@@ -344,41 +347,41 @@ func (h *Host) dispatched(t *Ticket) {
 	}
 }
 
-// giveBackAfter gives x back after d if its request has not reached the transport. The timer is needed
-// because this process may have no other request to the host, while other processes wait for it.
-func (h *Host) giveBackAfter(d time.Duration, x *heldLease) {
+// giveBackAfter gives x back after d if its request has not reached the transport. This needs a timer,
+// because this process may have no other request to the host that would notice it.
+func (g *Group) giveBackAfter(d time.Duration, x *heldLease) {
 	switch {
-	case x.until == 0:
+	case !x.isExclusive():
 	case x.timer != nil:
 		x.timer.Reset(d)
 	default:
 		x.timer = time.AfterFunc(d, func() {
-			h.mu.Lock()
-			defer h.unlock()
+			g.mu.Lock()
+			defer g.unlock()
 			t := x.ticket
-			if t == nil || !t.expired(h.hosts.now()) {
+			if t == nil || !t.expired(g.hosts.now()) {
 				return
 			}
 			if t.state == admitted || t.state == started || x.overdue {
-				h.leave(t)
+				g.leave(t)
 			}
 		})
 	}
 }
 
-// forsake gives back the leases of requests that have not reached the transport.
-func (h *Host) forsake() {
-	h.mu.Lock()
-	defer h.unlock()
-	if h.paced == nil || h.paced.leasing == nil {
+// dropUnsent gives back the leases of requests that have not reached the transport.
+func (g *Group) dropUnsent() {
+	g.mu.Lock()
+	defer g.unlock()
+	if g.paced == nil || g.paced.leasing == nil {
 		return
 	}
-	if front := h.paced.waiting.front; front != nil && front.state == admitted {
-		h.leave(front)
+	if front := g.paced.waiting.front; front != nil && front.state == admitted {
+		g.leave(front)
 	}
-	for t := range h.inFlight.all {
+	for t := range g.inFlight.all {
 		if t.state == started {
-			h.leave(t)
+			g.leave(t)
 		}
 	}
 }

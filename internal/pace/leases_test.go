@@ -111,16 +111,16 @@ func TestRelease(t *testing.T) {
 		"lapsed when started": {func(t *testing.T, h *Host, ticket *Ticket) { start(t, h, ticket, false); time.Sleep(startTime) }, "false 1s"},
 		"lapsed when started, as another request noticed": {func(t *testing.T, h *Host, ticket *Ticket) {
 			start(t, h, ticket, false)
-			h.mu.Lock()
-			h.full(h.hosts.now().add(startTime), time.Second)
-			h.mu.Unlock()
+			g, _ := h.lock()
+			g.full(g.hosts.now().add(startTime), time.Second)
+			g.mu.Unlock()
 			time.Sleep(startTime)
 		}, "false 1s"},
-		"closed when let in":  {func(t *testing.T, h *Host, ticket *Ticket) { enter(t, h, ticket); h.hosts.Close(nil) }, "false 1s"},
-		"closed when started": {func(t *testing.T, h *Host, ticket *Ticket) { start(t, h, ticket, false); h.hosts.Close(nil) }, "false 1s"},
+		"closed when let in":  {func(t *testing.T, h *Host, ticket *Ticket) { enter(t, h, ticket); h.own.hosts.Close(nil) }, "false 1s"},
+		"closed when started": {func(t *testing.T, h *Host, ticket *Ticket) { start(t, h, ticket, false); h.own.hosts.Close(nil) }, "false 1s"},
 		"closed when sent": {func(t *testing.T, h *Host, ticket *Ticket) {
 			start(t, h, ticket, true)
-			h.hosts.Close(nil)
+			h.own.hosts.Close(nil)
 			ticket.End()
 		}, "true 1s"},
 		"Enter, then direct": {func(t *testing.T, h *Host, ticket *Ticket) {

@@ -22,30 +22,29 @@ func (i instant) since(start instant) time.Duration {
 	return time.Duration(max(i-start, 0))
 }
 
-// A limiter decides when a request to one host may start. It only decides: the time is an argument,
-// and Host does the waiting and holds its lock around every call.
+// A limiter decides when a request of a group may start. It only decides: the time is an argument, and
+// the Group waits and holds its lock around every call.
 //
 // The delay in force is the largest of four values: the crawl delay, MinDelay, the delay that the
 // estimator derives from 429 and 503 responses, and under Rules.Adaptive the delay that follows
-// from the response time. The crawl delay is the longest that the host's
-// robots.txt requests, under http and https and for each product token of the crawler, because one
-// host has one pace. Until a Retry-After has passed, nothing starts.
+// from the response time. The crawl delay is the longest that a robots.txt of a host requests, under
+// http and https and for each product token of the crawler. Until a Retry-After has passed, nothing
+// starts.
 //
 // The limiter computes with instants and does not use a rate.Limiter. A rate.Limiter with a burst
 // of one gives the same decisions, but it counts in floating point, takes 80 bytes, and has no way
 // to correct later the moment at which a token was taken.
 type limiter struct {
-	rules    *Rules
-	last     instant // the delay counts from here: the last moment, or with FromEnd the last end of a request
-	moment   instant // when the last request reached the wire
-	reported instant // the latest start that Ticket.Report has returned
-	inFlight list    // tickets that have started and not ended, oldest first
-	requests int
-	paced    *paced      // nil if only rules have ever slowed the host down
-	isPaced  atomic.Bool // paced is not nil, or rules slow the host down; read without the lock
-	visited  bool        // the host got a request that no other site has led to
-	led      bool        // the host has got only requests that other sites have led to
-	gone     bool        // the Host is forgotten, or a group keeps its pace; here, because it costs no memory here
+	rules       *Rules
+	last        instant     // the delay counts from here: the last moment, or with FromEnd the last end of a request
+	moment      instant     // when the last request reached the wire
+	reported    instant     // the latest start that Ticket.Report has returned
+	inFlight    list        // tickets that have started and not ended, oldest first
+	paced       *paced      // nil if only rules have ever slowed the host down
+	isPaced     atomic.Bool // paced is not nil, or rules slow the host down; read without the lock
+	visited     bool        // the host got a request that no other site has led to
+	led         bool        // the host has got only requests that other sites have led to
+	isForgotten bool        // the only host of the group is forgotten; here, because it needs no memory here
 }
 
 // paced has the fields of a limiter that only some hosts need: those with a delay, a limit, or a
@@ -59,8 +58,7 @@ type paced struct {
 	before      instant       // the moment before the last one; 0 if no delay was in force between them
 	required    time.Duration // the delay that was in force at the last moment; 0 if none was kept
 	gaps        gaps          // the gaps before the last moment
-	waited      time.Duration // the total time that all tickets have waited
-	throttled   int
+	waited      time.Duration // see Host.addWait
 	// responseTime is the smoothed response time of the host under Rules.Adaptive. It is 0 before
 	// the first response.
 	responseTime time.Duration
@@ -70,8 +68,8 @@ type paced struct {
 	queued       int        // the number of tickets in Enter
 	leasing      *leasing   // nil if no Pacer was asked
 
-	member  *member  // nil if the host cannot share its pace
-	members *members // nil unless the limiter is that of a group
+	member  *member  // of the only host of the group; nil if its Rules do not let it share its pace
+	members *members // nil if the group is the own group of a host
 }
 
 // gaps are the smallest gaps between two moments while a delay was in force. They are 0 if there
@@ -292,7 +290,7 @@ func (l *limiter) expire(now instant, t *Ticket) {
 // transport, its request is not counted.
 func (l *limiter) remove(t *Ticket) {
 	if t.state == started {
-		l.countRequest(t, -1)
+		t.host.Load().requests--
 	}
 	l.inFlight.remove(t)
 	l.countTicket(t, -1)
@@ -325,7 +323,7 @@ func (l *limiter) start(now instant, t *Ticket) (wait time.Duration, ok bool) {
 	l.inFlight.push(t)
 	l.countTicket(t, 1)
 	l.extend(now, t)
-	l.countRequest(t, 1)
+	t.host.Load().requests++
 	t.gap = l.setMoment(now, delay)
 	return 0, true
 }

@@ -31,6 +31,14 @@ import (
 type rehearsal struct {
 	limiter
 	tickets map[string]*Ticket
+	host    *Host // has the counts of the tickets
+}
+
+// ticketOf returns a new ticket of a host, which counts it.
+func ticketOf(h *Host) *Ticket {
+	t := new(Ticket)
+	t.host.Store(h)
+	return t
 }
 
 // at returns the instant of a script after d.
@@ -38,7 +46,7 @@ func at(d time.Duration) instant { return instant(d + 1) }
 
 func rehearse(t *testing.T, rules Rules, script string) {
 	t.Helper()
-	r := rehearsal{limiter: limiter{rules: &rules}, tickets: map[string]*Ticket{}}
+	r := rehearsal{limiter: limiter{rules: &rules}, tickets: map[string]*Ticket{}, host: new(Host)}
 	for _, line := range strings.Split(strings.TrimSpace(script), "\n") {
 		call, want, _ := strings.Cut(line, "->")
 		words := strings.Fields(call)
@@ -54,7 +62,7 @@ func rehearse(t *testing.T, rules Rules, script string) {
 
 func (r *rehearsal) ticket(name string) *Ticket {
 	if r.tickets[name] == nil {
-		r.tickets[name] = new(Ticket)
+		r.tickets[name] = ticketOf(r.host)
 	}
 	return r.tickets[name]
 }
@@ -426,7 +434,7 @@ func TestLongestDelayDoesNotOverflow(t *testing.T) {
 	const forever = 1<<63 - 1
 	rules := Rules{MinDelay: forever}
 	l := limiter{rules: &rules}
-	l.start(at(time.Hour), new(Ticket))
+	l.start(at(time.Hour), ticketOf(new(Host)))
 	l.inFlight = list{}
 	for _, later := range []time.Duration{time.Hour, 2 * time.Hour, 200 * 365 * 24 * time.Hour} {
 		if wait, ok := l.ready(at(later), nil); ok || wait != forever-(later-time.Hour) {

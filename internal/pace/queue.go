@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// admitting locks and returns the Host that keeps the pace of h, and moves t to the current Host of
-// h's name. If ctx or the registry has ended, it ends t and returns the error instead, without the
-// lock.
-func (h *Host) admitting(ctx context.Context, t *Ticket) (*Host, error) {
-	err := h.hosts.closeError()
+// admit locks and returns a group, and makes t a ticket of its host: h, or if h is forgotten, the Host
+// that has replaced it. If ctx has ended or the registry is closed, it ends t and returns the error
+// instead, without the lock.
+func (h *Host) admit(ctx context.Context, t *Ticket) (*Group, error) {
+	err := h.own.hosts.closeError()
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -17,106 +17,127 @@ func (h *Host) admitting(ctx context.Context, t *Ticket) (*Host, error) {
 		t.End()
 		return nil, err
 	}
-	if h.rules.Shares {
-		h.settle(h.hosts.now())
+	g, host := h.lock()
+	if host.own.rules.Shares && !host.isSettled() {
+		g.mu.Unlock()
+		host.settle(g.hosts.now())
+		g, host = host.lock()
 	}
-	h, self := h.lockPace()
-	if at := t.host.Load(); at != self {
+	if at := t.host.Load(); at != host {
 		if at != nil {
-			h.mu.Unlock()
+			g.mu.Unlock()
 			t.End()
-			h, self = self.lockPace()
+			g, host = host.lock()
 		}
-		t.host.Store(self)
+		t.host.Store(host)
 	}
-	return h, nil
+	return g, nil
+}
+
+// enter is the part of Host.Enter that needs the lock. It is called with the lock held and returns
+// without it.
+func (g *Group) enter(ctx context.Context, t *Ticket) error {
+	if t.state == admitted {
+		t.state = waiting
+		return g.await(ctx, t)
+	}
+	g.leave(t)
+	g.visit()
+	if !g.asksPacer() && (g.paced == nil && g.unpaced(0) || g.unpaced(g.hosts.now())) {
+		g.mu.Unlock()
+		return nil
+	}
+	p := g.ensurePaced()
+	t.state = waiting
+	p.enqueue(t, g.memberOf(t))
+	return g.await(ctx, t)
 }
 
 // visit records a request that no other site has led to. The caller must hold the lock.
-func (h *Host) visit() {
-	h.visited = true
-	if h.led {
-		h.led = false
-		h.wakeNext()
+func (g *Group) visit() {
+	g.visited = true
+	if g.led {
+		g.led = false
+		g.wakeNext()
 	}
 }
 
 // startOrWait is the part of Start that needs the lock. It is called with the lock held and returns
 // without it.
-func (h *Host) startOrWait(ctx context.Context, t *Ticket, direct bool) error {
-	if _, ok := h.startNow(h.hosts.now(), t, direct); ok {
-		h.unlock()
+func (g *Group) startOrWait(ctx context.Context, t *Ticket, direct bool) error {
+	if _, ok := g.startNow(g.hosts.now(), t, direct); ok {
+		g.unlock()
 		return nil
 	}
 	t.state = urgent
-	h.ensurePaced().urgent.push(t)
-	h.countTicket(t, 1)
-	if t.renews && h.paced.scheduled {
-		h.paced.urgent.front = t // a request that waits until the host opens must not keep robots.txt waiting
+	g.ensurePaced().urgent.push(t)
+	g.countTicket(t, 1)
+	if t.renews && g.paced.scheduled {
+		g.paced.urgent.front = t // a request that waits until the host opens must not keep robots.txt waiting
 	}
-	return h.await(ctx, t)
+	return g.await(ctx, t)
 }
 
 // startNow is StartNow with the lock held.
-func (h *Host) startNow(now instant, t *Ticket, direct bool) (wait time.Duration, ok bool) {
+func (g *Group) startNow(now instant, t *Ticket, direct bool) (wait time.Duration, ok bool) {
 	lent := t.takeLease()
-	h.leave(t)
+	g.leave(t)
 	t.lease = lent
 	t.direct = direct
-	if h.paced != nil && h.paced.urgent.front != nil || !h.ensureLease(now, t) {
+	if g.paced != nil && g.paced.urgent.front != nil || !g.ensureLease(now, t) {
 		return 0, false
 	}
-	wait, ok = h.start(now, t)
+	wait, ok = g.start(now, t)
 	if ok {
-		h.dispatched(t)
-		h.wakeNext()
+		g.dispatched(t)
+		g.wakeNext()
 	}
 	return wait, ok
 }
 
 // await waits until t has had its turn. On error, t has left its list. await is called with the
 // lock held and returns without it.
-func (h *Host) await(ctx context.Context, t *Ticket) error {
-	began := h.hosts.now()
+func (g *Group) await(ctx context.Context, t *Ticket) error {
+	began := g.hosts.now()
 	defer func() {
-		h.addWait(t, h.hosts.now().since(began))
-		h.unlock()
+		t.host.Load().addWait(g.hosts.now().since(began))
+		g.unlock()
 	}()
 	for state := t.state; ; {
-		now := h.hosts.now()
+		now := g.hosts.now()
 		err := t.stopsWaiting()
-		switch d, ok := h.mayPass(now, t); {
+		switch d, ok := g.mayPass(now, t); {
 		case err != nil:
-		case ok && h.ensureLease(now, t):
-			h.take(now, t)
+		case ok && g.ensureLease(now, t):
+			g.take(now, t)
 			return nil
-		case ok && h.mayAsk():
-			err = h.acquire(ctx, t)
+		case ok && g.mayAsk():
+			err = g.acquire(ctx, t)
 		default:
-			err = h.sleep(ctx, t, d)
+			err = g.sleep(ctx, t, d)
 		}
 		if t.state != state {
 			return ErrEnded
 		}
 		if err != nil {
-			h.leave(t)
+			g.leave(t)
 			return err
 		}
 	}
 }
 
 // sleep is like Ticket.sleep. It is called with the lock held and releases it while it sleeps.
-func (h *Host) sleep(ctx context.Context, t *Ticket, d time.Duration) error {
+func (g *Group) sleep(ctx context.Context, t *Ticket, d time.Duration) error {
 	if t.wake == nil {
 		t.wake = make(chan struct{}, 1)
 	}
-	if h.paced.scheduled {
+	if g.paced.scheduled {
 		d = min(d, maxSleep)
 	}
-	h.giveUpLease(t)
-	h.unlock()
-	defer h.mu.Lock()
-	return t.sleep(ctx, h.hosts, d)
+	g.giveUpLease(t)
+	g.unlock()
+	defer g.mu.Lock()
+	return t.sleep(ctx, g.hosts, d)
 }
 
 // An admitted ticket that has not started is kept for at least turnTime, even if the delay is
@@ -124,14 +145,14 @@ func (h *Host) sleep(ctx context.Context, t *Ticket, d time.Duration) error {
 const turnTime = 100 * time.Millisecond
 
 // mayPass reports whether t, which waits in Enter or Start, may go on. If not, it returns the time
-// after which to look again, or 0 if t should wait until it is woken.
-func (h *Host) mayPass(now instant, t *Ticket) (time.Duration, bool) {
-	p := h.paced
+// after which to ask again, or 0 if t should wait until it is woken.
+func (g *Group) mayPass(now instant, t *Ticket) (time.Duration, bool) {
+	p := g.paced
 	if t.state == urgent {
 		if p.urgent.front != t {
 			return 0, false
 		}
-		return h.ready(now, t)
+		return g.ready(now, t)
 	}
 	if front := p.waiting.front; front != t && front.next == t && front.state == admitted {
 		if !front.expired(now) {
@@ -140,87 +161,88 @@ func (h *Host) mayPass(now instant, t *Ticket) (time.Duration, bool) {
 		// The request of front got the turn and never started. Either a later callback aborted it,
 		// or it still waits for something else. In the second case it will start without the turn,
 		// and Start still keeps the delay.
-		h.leave(front)
+		g.leave(front)
 	}
 	if p.waiting.front != t || p.urgent.front != nil {
 		return 0, false
 	}
-	return h.ready(now, t)
+	return g.ready(now, t)
 }
 
 // take lets t, which waits in Enter or Start, go on. The caller must know that it may.
-func (h *Host) take(now instant, t *Ticket) {
+func (g *Group) take(now instant, t *Ticket) {
 	switch {
 	case t.state == urgent:
-		h.leaveUrgent(t)
-		h.start(now, t)
-		h.dispatched(t)
-	case t.lease != nil && t.lease.until == 0 && h.unpaced(now):
-		h.paced.dequeue(t, h.memberOf(t)) // no request has to wait for t, here or in another process
+		g.leaveUrgent(t)
+		g.start(now, t)
+		g.dispatched(t)
+	case t.lease != nil && !t.lease.isExclusive() && g.unpaced(now):
+		g.paced.dequeue(t, g.memberOf(t)) // no request has to wait for t, here or in another process
 		t.state = idle
 	default:
-		d := max(h.delay(now), turnTime)
+		d := max(g.delay(now), turnTime)
 		t.state = admitted
 		t.expiry = now.add(d)
-		h.paced.advance(t, h.memberOf(t))
+		g.paced.advance(t, g.memberOf(t))
 		if t.lease != nil {
-			h.giveBackAfter(d, t.lease)
+			g.giveBackAfter(d, t.lease)
 		}
 	}
-	h.wakeNext()
+	g.wakeNext()
 }
 
 // leave removes t from its list. Afterwards t holds nothing.
-func (h *Host) leave(t *Ticket) {
+func (g *Group) leave(t *Ticket) {
 	if t.lease != nil {
-		h.dropLease(t)
+		g.dropLease(t)
 	}
 	switch t.state {
 	case idle:
 		return
 	case waiting, admitted:
-		h.paced.dequeue(t, h.memberOf(t))
+		g.paced.dequeue(t, g.memberOf(t))
 		t.state = idle
 	case urgent:
-		h.leaveUrgent(t)
+		g.leaveUrgent(t)
 		t.state = idle
 	default:
-		h.finish(h.hosts.now(), t)
+		g.finish(g.hosts.now(), t)
 	}
-	if h.paced != nil && h.asksFor(t) {
-		h.paced.leasing.cancel(ErrEnded)
+	if g.paced != nil && g.asksFor(t) {
+		g.paced.leasing.cancel(ErrEnded)
 	}
 	t.wakeUp() // wakes the goroutine of t, which finds that t was ended
-	h.wakeNext()
+	g.wakeNext()
 }
 
 // wakeNext wakes the tickets whose turn it may be now: the first ticket in Start, or, if there is
 // none, the first two tickets in Enter. The second of these watches whether the first one expires.
-func (h *Host) wakeNext() {
-	p := h.paced
+func (g *Group) wakeNext() {
+	p := g.paced
 	switch {
 	case p == nil:
 	case p.urgent.front != nil:
 		p.urgent.front.wakeUp()
 	case p.waiting.front != nil:
 		p.waiting.front.wakeUp()
-		if second := h.second(); second != nil {
+		if second := g.second(); second != nil {
 			second.wakeUp()
 		}
 	}
 }
 
-// deserted reports whether no request waits. A ticket that got the turn and never started does not
-// count, unless it has a lease, which the timer of the lease gives back soon.
-func (h *Host) deserted(now instant) bool {
-	if front := h.paced.waiting.front; front != nil && front.state == admitted && front.expired(now) && front.lease == nil {
-		h.leave(front)
+// deserted reports whether no request waits. A ticket that got the turn and has not started before its
+// place expired does not count, unless it has a lease: then the timer of the lease ends it soon.
+func (g *Group) deserted(now instant) bool {
+	if front := g.paced.waiting.front; front != nil && front.state == admitted && front.expired(now) && front.lease == nil {
+		g.leave(front)
 	}
-	return h.paced.waiting.front == nil && h.paced.urgent.front == nil
+	return g.paced.waiting.front == nil && g.paced.urgent.front == nil
 }
 
-// enqueue adds t to the tickets in Enter. In a group, each member has one ticket in the queue, and
-// its others follow one by one, so the members take turns.
+// enqueue adds t to the tickets in Enter. m is the member of t, or nil in the own group of a host.
+// Each member has one ticket in the queue, and its others follow one by one, so the members take
+// turns.
 func (p *paced) enqueue(t *Ticket, m *member) {
 	p.queued++
 	if m == nil {
@@ -256,8 +278,8 @@ func (p *paced) dequeue(t *Ticket, m *member) {
 	p.advance(t, m)
 }
 
-// advance puts the next ticket of a member in the queue, if t, which was the one in the queue, has
-// left it or was admitted. m may be nil.
+// advance puts the next ticket of m in the queue, if t is the one that was in the queue. It is called
+// when t was admitted or has left the queue. m may be nil.
 func (p *paced) advance(t *Ticket, m *member) {
 	if m == nil || m.inLine != t {
 		return
@@ -269,8 +291,8 @@ func (p *paced) advance(t *Ticket, m *member) {
 	}
 }
 
-// second returns the ticket in Enter behind the front one, or nil. In a group it may be the next
-// ticket of the same member.
+// second returns the ticket in Enter behind the front one, or nil. In a group with members it may be
+// the next ticket of the same member.
 func (l *limiter) second() *Ticket {
 	p := l.paced
 	second := p.waiting.second()
@@ -286,7 +308,7 @@ func (l *limiter) leaveUrgent(t *Ticket) {
 	l.countTicket(t, -1)
 }
 
-// countTicket adds n to the number of tickets of a member that hold something, if t is one of a member.
+// countTicket adds n to the number of tickets that hold something, if t is the ticket of a member.
 func (l *limiter) countTicket(t *Ticket, n int) {
 	if m := l.memberOf(t); m != nil {
 		m.tickets += n

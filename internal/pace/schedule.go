@@ -38,40 +38,40 @@ func (x *scheduled) is(s Schedule) bool {
 
 // setSchedule records the schedule that a source requests, or nil for none. until is when the file
 // has to be read again. It reports whether the schedule has changed.
-func (h *Host) setSchedule(now instant, source Source, s Schedule, until instant) (changed bool) {
-	p := h.ensurePaced()
+func (g *Group) setSchedule(now instant, source Source, s Schedule, until instant) (changed bool) {
+	p := g.ensurePaced()
 	d := p.crawlDelayOf(&source)
 	if d == nil {
 		if s == nil {
 			return false
 		}
 		d = &crawlDelay{source: source}
-		h.addCrawlDelay(now, d, source.by)
+		g.addCrawlDelay(now, d, source.by)
 	}
-	h.inForce(now, d) // if d has expired, its schedule is removed
+	g.inForce(now, d) // if d has expired, its schedule is removed
 	changed = !d.schedule.is(s)
 	if changed {
 		d.schedule = nil
 		if s != nil {
-			d.schedule = &scheduled{Schedule: s, hosts: h.hosts, closes: VisitTime}
+			d.schedule = &scheduled{Schedule: s, hosts: g.hosts, closes: VisitTime}
 			p.scheduled = true
 		}
 	}
-	d.until = max(until, now).add(h.grace(now, d))
+	d.until = max(until, now).add(g.grace(now, d))
 	return changed
 }
 
 // SetSchedule is like [Host.SetCrawlDelay] for a schedule, or nil for none. If several sources have
 // schedules, all apply.
 func (h *Host) SetSchedule(now time.Time, source Source, s Schedule, until time.Time) (changed bool) {
-	if s == nil && h.plain() {
+	if s == nil && h.own.plain() {
 		return false
 	}
-	h, self := h.lockPace()
-	defer h.mu.Unlock()
-	changed = h.setSchedule(h.hosts.instant(now), source.of(self), s, h.hosts.instantOrNever(until))
+	g, host := h.lock()
+	defer g.mu.Unlock()
+	changed = g.setSchedule(g.hosts.instant(now), source.of(host), s, g.hosts.instantOrNever(until))
 	if changed {
-		h.wakeNext()
+		g.wakeNext()
 	}
 	return changed
 }
@@ -202,15 +202,15 @@ const longestPeriod = 48 * time.Hour
 
 // openingTimes returns when the host opens again if it is closed at now, or when it closes next if it is
 // open. Both are zero if no schedule closes it.
-func (h *Host) openingTimes(now instant) (opens, closes time.Time) {
-	s := h.slot(now, now)
+func (g *Group) openingTimes(now instant) (opens, closes time.Time) {
+	s := g.slot(now, now)
 	at := s.until
 	next := s
 	for range maxSlots {
 		if at == 0 || at.since(now) > longestPeriod || next.closed != s.closed {
 			break
 		}
-		next = h.slot(now, at)
+		next = g.slot(now, at)
 		if next.closed == s.closed {
 			at = next.until
 		}
@@ -219,7 +219,7 @@ func (h *Host) openingTimes(now instant) (opens, closes time.Time) {
 	case next.closed == s.closed:
 		return time.Time{}, time.Time{}
 	case s.closed:
-		return h.hosts.time(at), time.Time{}
+		return g.hosts.time(at), time.Time{}
 	}
-	return time.Time{}, h.hosts.time(at)
+	return time.Time{}, g.hosts.time(at)
 }

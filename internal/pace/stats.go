@@ -69,83 +69,97 @@ func (s *Stats) add(o Stats) {
 // Stats returns the counts so far and the parts of the delay at now. The counts and Waiting are
 // those of h alone, and the others those of its group.
 func (h *Host) Stats(now time.Time) Stats {
-	self := h.lockSelf()
-	s := self.counts()
-	s.Host = self.name
-	s.Status = int(self.status)
-	s.Marks = self.marks
-	self.mu.Unlock()
-	h, self = self.lockPace()
-	defer h.mu.Unlock()
-	at := h.hosts.instant(now)
-	s.MinGap = h.gaps().smallest
-	s.GapOverDelay = h.gaps().overDelay
-	s.Cause, s.Line = h.nextCause(at)
-	s.CrawlDelay = h.crawlDelay(at)
-	s.BackOff = h.backOff(at)
-	s.Delay = h.delay(at)
-	if until := h.notBefore(at); until != 0 {
-		s.NotBefore = h.hosts.time(until)
+	g, host := h.lock()
+	defer g.mu.Unlock()
+	s := host.counts()
+	s.Host = host.own.name
+	s.Status = int(host.status)
+	s.Marks = host.marks
+	at := g.hosts.instant(now)
+	s.MinGap = g.gaps().smallest
+	s.GapOverDelay = g.gaps().overDelay
+	s.Cause, s.Line = g.nextCause(at)
+	s.CrawlDelay = g.crawlDelay(at)
+	s.BackOff = g.backOff(at)
+	s.Delay = g.delay(at)
+	if until := g.notBefore(at); until != 0 {
+		s.NotBefore = g.hosts.time(until)
 	}
-	if next := h.nextStart(at); next != 0 {
-		s.NextStart = h.hosts.time(next)
+	if next := g.nextStart(at); next != 0 {
+		s.NextStart = g.hosts.time(next)
 	}
-	if h.paced == nil {
-		s.Busy = h.busy(at)
+	if g.paced == nil {
+		s.Busy = g.busy(at)
 		return s
 	}
-	s.ResponseTime = h.paced.responseTime
-	s.Waiting = h.countWaiting(at, self)
-	if h != self {
-		s.Busy = h.isMemberBusy(at, self)
-		s.Group = h.name
-		s.Others = h.paced.members.count - 1
-		s.GroupWaiting = h.countWaiting(at, h)
-	} else {
-		s.Busy = h.busy(at) || s.Waiting > 0 || h.paced.urgent.front != nil
+	s.ResponseTime = g.paced.responseTime
+	s.Opens, s.Closes = g.openingTimes(at)
+	if !g.hasMembers() {
+		s.Waiting = g.countWaiting(at)
+		s.Busy = g.busy(at) || s.Waiting > 0 || g.paced.urgent.front != nil
+		return s
 	}
-	s.Opens, s.Closes = h.openingTimes(at)
+	s.Waiting = g.countWaitingOf(at, host)
+	s.Busy = g.isMemberBusy(at, host)
+	s.Group = g.name
+	s.Others = g.paced.members.count - 1
+	s.GroupWaiting = g.countWaiting(at)
 	return s
 }
 
-// countWaiting returns the number of tickets in Enter, those of self if that is a member of the group h,
-// and otherwise all. A ticket that got the turn and never started does not count.
-func (h *Host) countWaiting(now instant, self *Host) int {
-	n := h.paced.queued
-	if self != h {
-		n = self.paced.member.queued
+// countWaiting returns the number of tickets in Enter. A ticket that got the turn and never started
+// does not count.
+func (g *Group) countWaiting(now instant) int {
+	if g.unusedTurn(now) != nil {
+		return g.paced.queued - 1
 	}
-	front := h.paced.waiting.front
-	if front != nil && front.state == admitted && front.expired(now) && (self == h || front.host.Load() == self) {
+	return g.paced.queued
+}
+
+// countWaitingOf is like countWaiting for the tickets of a member.
+func (g *Group) countWaitingOf(now instant, h *Host) int {
+	n := h.member().queued
+	if t := g.unusedTurn(now); t != nil && t.host.Load() == h {
 		n--
 	}
 	return n
 }
 
-// isMemberBusy reports whether a request of self, a member of the group h, waits or is in flight.
-func (h *Host) isMemberBusy(now instant, self *Host) bool {
-	m := self.paced.member
-	n := m.tickets - (m.queued - h.countWaiting(now, self))
-	for t := range h.inFlight.all {
-		if t.host.Load() == self && t.state != onWire && t.expired(now) {
+// unusedTurn returns the ticket that has had the turn and not started before its place expired, or
+// nil.
+func (g *Group) unusedTurn(now instant) *Ticket {
+	front := g.paced.waiting.front
+	if front != nil && front.state == admitted && front.expired(now) {
+		return front
+	}
+	return nil
+}
+
+// isMemberBusy reports whether a request of h, a member of g, waits or is in flight.
+func (g *Group) isMemberBusy(now instant, h *Host) bool {
+	m := h.member()
+	n := m.tickets - (m.queued - g.countWaitingOf(now, h))
+	for t := range g.inFlight.all {
+		if t.host.Load() == h && t.state != onWire && t.expired(now) {
 			n--
 		}
 	}
 	return n > 0
 }
 
-// counts returns the statistics that can be summed. The lock of h itself must be held.
+// counts returns the statistics that can be summed. The group of h is locked, or h is forgotten.
 func (h *Host) counts() Stats {
-	s := Stats{Requests: h.requests, Pages: int(h.pages), Denied: int(h.denied), Refusals: int(h.refusals), Unchanged: int(h.unchanged), GapOverDelay: h.gaps().overDelay}
-	if h.paced == nil {
-		return s
+	s := Stats{
+		Requests:     int(h.requests),
+		Throttled:    int(h.throttled),
+		Pages:        int(h.pages),
+		Denied:       int(h.denied),
+		Refusals:     int(h.refusals),
+		Unchanged:    int(h.unchanged),
+		GapOverDelay: h.own.gaps().overDelay,
 	}
-	s.Throttled = h.paced.throttled
-	s.Waited = h.paced.waited
-	if m := h.paced.member; m != nil {
-		s.Requests += int(m.requests.Load())
-		s.Throttled += int(m.throttled.Load())
-		s.Waited += time.Duration(m.waited.Load())
+	if h.own.paced != nil {
+		s.Waited = h.own.paced.waited
 	}
 	return s
 }

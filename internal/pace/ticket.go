@@ -18,9 +18,9 @@ import (
 // is running or will still come (a late End would end the place of the next request), and set it to
 // Ticket{}.
 type Ticket struct {
-	host       atomic.Pointer[Host] // the host where it was last used; the lock of its keeper guards the other fields
+	host       atomic.Pointer[Host] // where it was last used; the lock of its group guards the other fields
 	prev, next *Ticket              // in the list of its state
-	wake       chan struct{}        // holds one signal to look again; nil if the ticket never had to wait
+	wake       chan struct{}        // holds one signal to check again; nil if the ticket never had to wait
 	expiry     instant              // when its place expires; 0 if it does not
 	at         instant
 	gap        time.Duration // the time between the moment before and at; 0 if there was none
@@ -63,8 +63,10 @@ func (t *Ticket) Expires() { t.mayExpire = true }
 
 // WaitWhile makes Enter wait only as long as f returns nil. If f returns an error, Enter returns
 // it. Enter calls f before t waits, when the turn of t may have come, and when a request of the
-// host has ended. f must return quickly, and must not call a method of a Host or a Ticket.
-// WaitWhile must be called before Enter.
+// host has ended. WaitWhile must be called before Enter.
+//
+// f must return quickly, and must not call the host or the ticket. It is called under the lock of the
+// host, so such a call would wait for that lock forever.
 func (t *Ticket) WaitWhile(f func() error) { t.waits = f }
 
 // stopsWaiting returns the error of the function of WaitWhile, or nil if t goes on waiting.
@@ -82,24 +84,24 @@ func (t *Ticket) obeys(d *crawlDelay) bool { return t.renews || t.obeyed == d }
 // this moment until Sent reports a better one. OnWire reports whether t has started and has not
 // ended or expired, and is not Late. If it returns false, the request must first go through Start.
 func (t *Ticket) OnWire() bool {
-	h := t.lockHost()
-	if h == nil {
+	g := t.lock()
+	if g == nil {
 		return false
 	}
-	defer h.unlock()
+	defer g.unlock()
 	if t.state == started {
 		at := t.at
-		if !h.plain() {
-			at = h.hosts.now()
+		if !g.plain() {
+			at = g.hosts.now()
 		}
-		if h.late(at, t) {
-			h.leave(t)
+		if g.late(at, t) {
+			g.leave(t)
 			return false
 		}
 		t.state = onWire
-		t.expiry = h.expiry(at, t)
-		h.sent(at, t)
-		h.dispatched(t)
+		t.expiry = g.expiry(at, t)
+		g.sent(at, t)
+		g.dispatched(t)
 	}
 	return t.state == onWire
 }
@@ -110,21 +112,21 @@ func (t *Ticket) OnWire() bool {
 // not started, and the request must go through Start again.
 func (t *Ticket) Late() bool {
 	h := t.host.Load()
-	if h == nil || h.plain() {
+	if h == nil || h.own.plain() {
 		return false
 	}
-	h = t.lockHost()
-	if h == nil {
+	g := t.lock()
+	if g == nil {
 		return false
 	}
-	defer h.unlock()
-	now := h.hosts.now()
-	if t.state != onWire || !h.late(now, t) {
-		h.sent(now, t) // so that no other request starts before it is written
+	defer g.unlock()
+	now := g.hosts.now()
+	if t.state != onWire || !g.late(now, t) {
+		g.sent(now, t) // so that no other request starts before it is written
 		return false
 	}
 	t.state = started
-	h.leave(t)
+	g.leave(t)
 	return true
 }
 
@@ -141,20 +143,20 @@ type Start struct {
 // Start returns how t, which has started, went on the wire. The result stays valid after t has
 // ended, until t is used again.
 func (t *Ticket) Start() Start {
-	h := t.lockHost()
-	if h == nil {
+	g := t.lock()
+	if g == nil {
 		return Start{}
 	}
-	defer h.mu.Unlock()
-	return h.startOf(t)
+	defer g.mu.Unlock()
+	return g.startOf(t)
 }
 
-// startOf returns the Start of t. h is locked.
-func (h *Host) startOf(t *Ticket) Start {
-	s := Start{At: h.hosts.time(t.at), Gap: t.gap, Delay: t.delay}
-	s.Cause, s.Line = h.cause(t.at, t.delay)
-	if h.paced != nil && h.paced.members != nil {
-		s.Group = h.name
+// startOf returns the Start of t. g is locked.
+func (g *Group) startOf(t *Ticket) Start {
+	s := Start{At: g.hosts.time(t.at), Gap: t.gap, Delay: t.delay}
+	s.Cause, s.Line = g.cause(t.at, t.delay)
+	if g.paced != nil && g.paced.members != nil {
+		s.Group = g.name
 	}
 	return s
 }
@@ -164,17 +166,17 @@ func (h *Host) startOf(t *Ticket) Start {
 // never sent, or that are not in the log yet, do not count. It is 0 if there was none, and negative if
 // t is earlier.
 func (t *Ticket) Report() Start {
-	h := t.lockHost()
-	if h == nil {
+	g := t.lock()
+	if g == nil {
 		return Start{}
 	}
-	defer h.mu.Unlock()
-	s := h.startOf(t)
+	defer g.mu.Unlock()
+	s := g.startOf(t)
 	s.Gap = 0
-	if h.reported != 0 {
-		s.Gap = time.Duration(t.at - h.reported)
+	if g.reported != 0 {
+		s.Gap = time.Duration(t.at - g.reported)
 	}
-	h.reported = max(h.reported, t.at)
+	g.reported = max(g.reported, t.at)
 	return s
 }
 
@@ -183,20 +185,20 @@ func (t *Ticket) Report() Start {
 // may be called again if a later moment turns out to be the true one. It does nothing if t is not
 // in flight.
 func (t *Ticket) Sent(now time.Time) {
-	if h := t.lockHost(); h != nil {
-		defer h.mu.Unlock()
-		h.sent(h.hosts.instant(now), t)
+	if g := t.lock(); g != nil {
+		defer g.mu.Unlock()
+		g.sent(g.hosts.instant(now), t)
 	}
 }
 
 // NotSent records that the request of t, which the transport has, is over and was never written.
 // The request is then not counted. The caller must call End afterwards.
 func (t *Ticket) NotSent() {
-	h := t.lockHost()
-	if h == nil {
+	g := t.lock()
+	if g == nil {
 		return
 	}
-	defer h.mu.Unlock()
+	defer g.mu.Unlock()
 	if t.state == onWire {
 		t.state = started
 	}
@@ -205,29 +207,25 @@ func (t *Ticket) NotSent() {
 // End gives back whatever t holds: its place in a queue or on the wire. A ticket that has not
 // started does not delay the next request. If t holds nothing, End does nothing.
 func (t *Ticket) End() {
-	if h := t.lockHost(); h != nil {
-		defer h.unlock()
-		h.leave(t)
+	if g := t.lock(); g != nil {
+		defer g.unlock()
+		g.leave(t)
 	}
 }
 
-// lockHost locks and returns the Host that keeps the pace of the host of t. It returns nil if t was
-// never used with a host.
-func (t *Ticket) lockHost() *Host {
+// lock locks and returns the group of the host of t. It returns nil if t was never used with a host.
+func (t *Ticket) lock() *Group {
 	for {
 		h := t.host.Load()
 		if h == nil {
 			return nil
 		}
-		h.mu.Lock()
-		keeper := h
-		if h.gone {
-			keeper = h.lockGroup()
+		g := h.group()
+		g.mu.Lock()
+		if g == h.group() && h == t.host.Load() {
+			return g
 		}
-		if h == t.host.Load() {
-			return keeper
-		}
-		keeper.mu.Unlock() // t has just been moved to another host
+		g.mu.Unlock() // t has just been moved to another host, or h to another group
 	}
 }
 
@@ -235,7 +233,7 @@ func (t *Ticket) lockHost() *Host {
 // in time.
 func (t *Ticket) expired(now instant) bool { return t.expiry != 0 && t.expiry <= now }
 
-// wakeUp makes the goroutine that waits with t, if there is one, look again.
+// wakeUp makes the goroutine that waits with t, if there is one, check whether t may go on.
 func (t *Ticket) wakeUp() {
 	if t.wake == nil {
 		return

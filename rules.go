@@ -12,7 +12,6 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/budget"
-	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/stop"
 	"github.com/collyrobots/collyrobots/report"
@@ -34,8 +33,8 @@ type rule interface {
 //   - judge decides when the request is judged by its robots.txt, so that most requests over the
 //     limit do not wait.
 //   - judge decides again whenever a request of the host has ended, so that a request that can no
-//     longer be sent does not wait for its start. It is then called under the lock of the host, so it
-//     must be quick, and must not call a method of a pace.Host.
+//     longer be sent does not wait for its start. It is then called under the lock of the pace of the
+//     host, so it must be quick, and a candidate has no pace.Host: a call of it would never return.
 //   - take decides just before the request is sent. So the numbers are exact although many requests
 //     are judged at the same time.
 type limit interface {
@@ -70,7 +69,7 @@ type denial struct {
 // needs no memory.
 type candidate struct {
 	url        *url.URL
-	host       *pace.Host
+	host       string // the name of its host
 	settings   *hostSettings
 	policy     *policy.Policy
 	tdm        *usage.TDMFile // nil if the site has none, or if it is not used
@@ -84,7 +83,7 @@ type candidate struct {
 func candidateOf(v *verdict, t *target) candidate {
 	return candidate{
 		url:        t.url,
-		host:       v.host,
+		host:       v.host.Name(),
 		settings:   v.settings,
 		policy:     v.policy,
 		tdm:        v.tdm,
@@ -313,7 +312,7 @@ func (l *pageLimit) concerns(s *hostSettings) bool { return s.maxPages > 0 }
 
 func (l *pageLimit) judge(_ time.Time, c candidate) *denial {
 	most := c.settings.maxPages
-	if most == 0 || c.isFile || l.isCounted(c) || l.sent.Used(c.host.Name()) < most {
+	if most == 0 || c.isFile || l.isCounted(c) || l.sent.Used(c.host) < most {
 		return nil
 	}
 	return pageLimitReached(most)
@@ -324,11 +323,10 @@ func (l *pageLimit) take(_ time.Time, c candidate) *denial {
 	if most == 0 || l.isCounted(c) {
 		return nil
 	}
-	name := c.host.Name()
-	if !l.sent.Take(name, most) {
+	if !l.sent.Take(c.host, most) {
 		return pageLimitReached(most)
 	}
-	c.marks.set(mark{by: l, host: name})
+	c.marks.set(mark{by: l, host: c.host})
 	return nil
 }
 
@@ -337,9 +335,8 @@ func (l *pageLimit) undo(_ time.Time, host string) { l.sent.Return(host) }
 // isCounted reports whether a request is already counted in the budget of its host. A redirect
 // within a host is part of the page that was counted.
 func (l *pageLimit) isCounted(c candidate) bool {
-	name := c.host.Name()
 	m := c.marks.of(l)
-	return m.host == name && m.source != ofRedirect || c.redirected == name
+	return m.host == c.host && m.source != ofRedirect || c.redirected == c.host
 }
 
 // pageLimitReached returns the denial of a host whose budget is used up.
@@ -360,7 +357,7 @@ func (l *refusals) judge(now time.Time, c candidate) *denial {
 	if l.hosts.None() || l.isProbe(c.marks, c.host) {
 		return nil
 	}
-	s, stopped := l.hosts.Denied(now, c.host.Name())
+	s, stopped := l.hosts.Denied(now, c.host)
 	if !stopped {
 		return nil
 	}
@@ -371,13 +368,12 @@ func (l *refusals) take(now time.Time, c candidate) *denial {
 	if l.isProbe(c.marks, c.host) {
 		return nil
 	}
-	name := c.host.Name()
-	probe, ok := l.hosts.Start(now, name)
+	probe, ok := l.hosts.Start(now, c.host)
 	if !ok {
-		return hostStopped(l.hosts.Status(name))
+		return hostStopped(l.hosts.Status(c.host))
 	}
 	if probe {
-		c.marks.set(mark{by: l, host: name})
+		c.marks.set(mark{by: l, host: c.host})
 	}
 	return nil
 }
@@ -386,7 +382,7 @@ func (l *refusals) undo(now time.Time, host string) { l.hosts.NotSent(now, host)
 
 // isProbe reports whether a request with these marks is the probe of a host, or follows a redirect
 // of the probe.
-func (l *refusals) isProbe(m *marks, host *pace.Host) bool { return m.of(l).host == host.Name() }
+func (l *refusals) isProbe(m *marks, host string) bool { return m.of(l).host == host }
 
 // hostStopped returns the denial of a host that is stopped.
 func hostStopped(s stop.Status) *denial {
@@ -407,7 +403,7 @@ func (l *refusals) answered(q *request, resp *http.Response) (again bool, log fu
 			return false, l.refused(q, resp.StatusCode, nil)
 		}
 	case isSuccess(resp.StatusCode):
-		l.hosts.Succeeded(q.host.Name(), l.isProbe(&q.marks, q.host))
+		l.hosts.Succeeded(q.host.Name(), l.isProbe(&q.marks, q.host.Name()))
 	}
 	return false, nil
 }
@@ -434,7 +430,7 @@ const rightAfter = 10 * time.Second
 func (l *refusals) refused(q *request, status int, err error) (log func()) {
 	limit := q.verdict.settings.stopRefused
 	q.host.CountRefusal()
-	s, notable := l.hosts.Refused(time.Now(), q.host.Name(), limit, l.isProbe(&q.marks, q.host))
+	s, notable := l.hosts.Refused(time.Now(), q.host.Name(), limit, l.isProbe(&q.marks, q.host.Name()))
 	if !notable {
 		return nil
 	}

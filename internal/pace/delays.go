@@ -9,7 +9,7 @@ import (
 type Source struct {
 	Scheme string // "http" or "https"
 	Reader string // the product token it is read under; a crawler with several names has several sources
-	Line   int    // the line with the crawl delay; 0 if unknown. It does not distinguish sources
+	Line   int    // the line with the crawl delay; 0 if unknown; not a part of the identity
 
 	by *member // the host of the robots.txt, if it may share its pace; otherwise nil
 }
@@ -27,10 +27,10 @@ func (s *Source) is(o *Source) bool {
 
 // A crawlDelay is the delay and the schedule that a source requests.
 //
-// It holds until a newer file of the source replaces it, but only while the source is in use. A
-// source is in use until its file has to be read again, for one grace period after that and after
-// each request that obeys the delay, and as long as such a request waits or is on the wire. Then
-// the delay expires. Otherwise the file of a scheme or a name that is no longer used would slow the
+// It is in force until a newer file of the source replaces it, or until it expires. It expires one
+// grace period after the time when the file has to be read again, or one grace period after the last
+// request that obeys it, whichever is later. It does not expire while such a request waits or is on
+// the wire. If it never expired, the file of a scheme or a name that is no longer used would slow the
 // host down forever.
 type crawlDelay struct {
 	source  Source
@@ -40,9 +40,8 @@ type crawlDelay struct {
 	schedule *scheduled // nil if the source requests none or it has expired
 }
 
-// leastGrace is the shortest grace period of a crawl delay: how long the delay stays in use after
-// its file has to be read again or after its last request. It covers the steps between the moment
-// when a file is read and the moment when its delay is obeyed.
+// leastGrace is the shortest grace period of a crawl delay. It is longer than the time between the
+// moment when a file is read and the moment when a request obeys its delay.
 const leastGrace = time.Minute
 
 // grace returns the grace period of d, which is the delay itself but at least leastGrace.
@@ -188,8 +187,9 @@ func (l *limiter) longestCrawlDelay(now instant) (most time.Duration, line int) 
 // noCrawlDelay is the longest crawl delay if none is in force. It is never changed.
 var noCrawlDelay = new(crawlDelay)
 
-// findLongest returns the longest crawl delay that is in force at now, and of several the one that
-// holds longest. A group may have thousands, so they should not be compared often.
+// findLongest returns the longest crawl delay that is in force at now. If several have the same length,
+// it returns the one that expires last. A group may have thousands of crawl delays, so
+// longestCrawlDelay keeps the result.
 func (l *limiter) findLongest(now instant) *crawlDelay {
 	longest := noCrawlDelay
 	for _, d := range l.paced.crawlDelays {
@@ -231,7 +231,7 @@ func (l *limiter) cause(now instant, delay time.Duration) (Cause, int) {
 		return CrawlDelay, line
 	case slot.delay == delay:
 		return RequestRate, slot.delayLine
-	case l.ownDelay() == delay:
+	case l.minDelay() == delay:
 		return MinDelay, 0
 	case l.rules.Adaptive > 0 && l.backOff(now) != delay:
 		return Adaptive, 0

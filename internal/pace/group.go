@@ -24,7 +24,7 @@ type Group struct {
 type members struct {
 	count    int     // the number of hosts
 	tickets  int     // the tickets of the hosts that hold something
-	reserved instant // the last turn that Reserve has returned
+	reserved instant // the last start that Reserve has returned
 	marks    uint16  // the bits that were passed to MarkPace
 }
 
@@ -41,23 +41,23 @@ func (l *limiter) memberOf(t *Ticket) *member {
 	return t.host.Load().member()
 }
 
-// nextTurn returns when a request that is made at now may start. In a group with members it comes
+// earliestStart returns when a request that is made at now may start. In a group with members it comes
 // after the requests that these have already made.
-func (l *limiter) nextTurn(now instant) instant {
-	turn := now.add(l.due(now, nil))
+func (l *limiter) earliestStart(now instant) instant {
+	start := now.add(l.due(now, nil))
 	if !l.hasMembers() || l.rules.Free {
-		return turn
+		return start
 	}
-	return turn.add(times(l.delay(now), l.paced.members.tickets))
+	return start.add(times(l.delay(now), l.paced.members.tickets))
 }
 
-// mostAhead limits how far ahead Reserve reserves a turn, because the delay may become shorter.
+// mostAhead limits how far ahead Reserve reserves a start, because the delay may become shorter.
 const mostAhead = 5 * time.Minute
 
-// reserve returns the turn of a request of a group with members. It is at least one delay after the
-// one that it returned before, but at most mostAhead after the next turn.
+// reserve returns when a request of a group with members may start: one delay after the start that it
+// returned before, but not before the earliest start, and at most mostAhead after that.
 func (g *Group) reserve(now instant) instant {
-	first := g.nextTurn(now)
+	first := g.earliestStart(now)
 	reserved := g.paced.members.reserved.add(g.delay(now))
 	g.paced.members.reserved = min(max(reserved, first), first.add(mostAhead))
 	return g.paced.members.reserved

@@ -108,10 +108,10 @@ func (h *Host) addWait(d time.Duration) { h.own.ensurePaced().waited += d }
 // reports whether it has changed. The new delay also applies to requests that already wait. The
 // delay in force is the longest that any source requests.
 //
-// until is when the file has to be read again. The delay holds longer: for one delay, but at least
-// a minute, after until and after each request that obeys it (see Obey), and as long as such a
-// request waits or is on the wire. Then it expires, because its source is no longer in use. If
-// until is the zero time, the delay does not expire.
+// until is when the file has to be read again. The delay expires some time after that, because its
+// source is then no longer in use: after one more delay, but at least a minute. Each request that
+// obeys the delay (see Obey) extends that time, and the delay does not expire while such a request
+// waits or is on the wire. If until is the zero time, the delay never expires.
 func (h *Host) SetCrawlDelay(now time.Time, source Source, written time.Duration, until time.Time) (changed bool) {
 	if written <= 0 && h.own.plain() {
 		return false
@@ -150,9 +150,8 @@ func (h *Host) Delay(now time.Time) time.Duration {
 	return g.delay(g.hosts.instant(now))
 }
 
-// Skip records that t, which has passed Enter, has had its turn but its request is not sent. The
-// next request starts one delay later, as if this one had been sent. The caller must call End
-// afterwards.
+// Skip uses the turn of t, which has passed Enter, without a request. The next request starts one
+// delay later, as if a request had been sent. The caller must call End afterwards.
 func (h *Host) Skip(now time.Time, t *Ticket) {
 	g, host := h.lock()
 	defer g.mu.Unlock()
@@ -163,20 +162,19 @@ func (h *Host) Skip(now time.Time, t *Ticket) {
 	}
 }
 
-// AskedBefore records that the host may have got a request before the registry was made, at an
-// unknown time. The first request therefore starts one delay after the registry was made at the
-// earliest.
+// AskedBefore records that the host may have got a request just before the registry was made. So the
+// first request does not start before one delay has passed since then.
 func (h *Host) AskedBefore() {
 	g, _ := h.lock()
 	defer g.mu.Unlock()
 	g.last = max(g.last, 1)
 }
 
-// Enter is the first stage, for a request that holds nothing yet. It waits until no other request
-// of the host has the turn and a request may start. Then t has the turn, but not the time of the
-// start. No other request of the host passes Enter until the caller calls Start, for at most one
-// delay. If nothing limits the host, Enter returns at once, and t does not get the turn. If t has
-// already passed Enter and still has the turn, it keeps the turn and only waits for the time.
+// Enter is the first stage, for a request that holds nothing yet. It waits until a request may start
+// and no other request of the host has the turn. Then t has the turn: no other request of the host
+// passes Enter until the caller calls Start, or until one delay has passed. If nothing limits the
+// host, Enter returns at once, and t does not get the turn. If t already has the turn from an earlier
+// call, it keeps the turn, and Enter only waits until a request may start.
 //
 // On error, t holds nothing. The error is the cause of ctx, the error passed to Close, or ErrEnded.
 func (h *Host) Enter(ctx context.Context, t *Ticket) error {
@@ -307,9 +305,9 @@ func (h *Host) BusyFor(now time.Time, d time.Duration) bool {
 }
 
 // NextStart returns the time before which no request starts. It is now or earlier if a request may
-// start at once. alone reports whether at most one request may be in flight, or a delay is in
+// start at once. oneByOne reports whether at most one request may be in flight, or a delay is in
 // force.
-func (h *Host) NextStart(now time.Time) (next time.Time, alone bool) {
+func (h *Host) NextStart(now time.Time) (next time.Time, oneByOne bool) {
 	if h.own.plain() {
 		return now, false
 	}
@@ -320,25 +318,25 @@ func (h *Host) NextStart(now time.Time) (next time.Time, alone bool) {
 		return now, false
 	}
 	delay := g.delay(at)
-	alone = g.mostInFlight(at, delay) == 1 || delay > 0 || g.probing(at)
-	return g.hosts.time(g.nextTurn(at)), alone
+	oneByOne = g.mostInFlight(at, delay) == 1 || delay > 0 || g.probing(at)
+	return g.hosts.time(g.earliestStart(at)), oneByOne
 }
 
-// Reserve is like NextStart for a request that goes away and is made again at its turn. In a group,
-// the next request that calls Reserve gets a turn one delay later, so that the hosts of the group
-// do not all come back at the same time.
-func (h *Host) Reserve(now time.Time) (turn time.Time, alone bool) {
-	turn, alone = h.NextStart(now)
+// Reserve is like NextStart for a request that does not wait in Enter, but is made again at the time
+// that Reserve returns. In a group with members, this time is one delay later with each call, so that
+// not all of these requests are made at the same time.
+func (h *Host) Reserve(now time.Time) (start time.Time, oneByOne bool) {
+	start, oneByOne = h.NextStart(now)
 	g, _ := h.lock()
 	defer g.mu.Unlock()
 	if !g.hasMembers() || g.rules.Free {
-		return turn, alone
+		return start, oneByOne
 	}
-	return g.hosts.time(g.reserve(g.hosts.instant(now))), alone
+	return g.hosts.time(g.reserve(g.hosts.instant(now))), oneByOne
 }
 
-// LastStart estimates when the last of n requests starts that all wait at now, at least one. It
-// takes the hours and the rates of all schedules into account.
+// LastStart estimates when the last of n requests starts, if n requests wait at now. n is at least 1.
+// The estimate includes the hours and the delays of all schedules.
 func (h *Host) LastStart(now time.Time, n int) time.Time {
 	g, _ := h.lock()
 	defer g.mu.Unlock()

@@ -1,15 +1,15 @@
 // Package pace decides when a host may get another request, and makes requests wait until then. It
 // knows hosts only by name. It knows nothing about robots.txt, HTTP or the sender of a request.
 //
-// A request passes its host in two stages. In Enter, where it holds nothing yet, it waits for its
-// turn and for the time of the next start, without taking that time. Only one request of a host can
-// have the turn. In Start, when the request has everything else that it needs, it takes the time
-// and starts.
+// A request passes its host in two stages. In Enter, where it holds nothing yet, it waits for its turn
+// until a request may start. Only one request of a host can have the turn. In Start, when the request
+// has everything else that it needs, it starts: the next request has to wait for one delay.
 //
-// If requests waited only in Start, the requests of a slow host would fill the slots that a fast
-// host needs. If they waited only in Enter, they would gather behind a busy slot and leave it
-// together. Requests that have to go on the wire at once (redirects, robots.txt, sitemaps) pass
-// only Start. They go before the requests that wait in Enter, because these may wait for them.
+// If requests waited only in Start, the requests of a slow host would meanwhile hold what the requests
+// of a fast host need, such as a place in the caller's limit of parallel requests. If they waited only
+// in Enter, several of them could wait for such a place after their turn, and then start together.
+// Requests that have to go on the wire at once (redirects, robots.txt, sitemaps) pass only Start. They
+// go before the requests that wait in Enter, because these may wait for them.
 //
 //	h := hosts.At(time.Now(), "example.com")
 //	err := h.Enter(ctx, &t)         // stage 1
@@ -35,18 +35,22 @@
 //
 // # Structure
 //
-// A Host has the counts of one host. A Group has the limiter, the queues and the lock of the hosts
-// that share one pace. Most hosts are paced alone: then the only host of a group is the Host that the
-// group is a part of. A Ticket is the place of one request at a Host.
+// A Ticket is the place of one request at a Host. A Host has the counts of one host. A Group has the
+// limiter and the queues of the hosts that share one pace. A host that is paced alone, as most hosts
+// are, has a Group of its own, which is a part of the Host.
 //
 // # Locks
 //
-// The lock of a group also guards the counts and the tickets of its hosts. Host.lock and Ticket.lock
-// find and lock the group. A goroutine that holds the lock of a shard or of the registry of groups may
-// also take the lock of a group. While it holds the lock of a shard, it only tries to, because the
-// group may be busy. Only a goroutine that holds the lock of the registry of groups may take the locks
-// of two groups, to move a host from one to the other. No lock is taken while the lock of a group is
-// held, except in this case. The functions of a Pacer are called without a lock, except Lease.Valid.
+//   - The lock of a Group guards the group, the counts of its hosts, and their tickets. Host.lock and
+//     Ticket.lock find the group of a host and lock it.
+//   - The lock of a shard guards the map of its hosts. A goroutine that holds it may try to lock a
+//     group, but does not wait for the lock.
+//   - The lock of the registry of groups guards the map of the groups. A goroutine that holds it may
+//     lock two groups, to move a host from one to the other. No other goroutine holds two of them.
+//
+// While a goroutine holds the lock of a group, it takes no other lock of this package, except in this
+// case. Lease.Valid and the function of Ticket.WaitWhile are called under the lock of a group. The
+// other functions of a Pacer and of a Lease are called without a lock.
 package pace
 
 import (
@@ -85,7 +89,7 @@ type shard struct {
 	// mu protects the fields below it, and Host.lastUse and Host.nextInRing of the hosts in the shard.
 	mu        sync.Mutex
 	byName    map[string]*Host
-	hand      *Host // in the ring of all hosts of the shard, the one before the next to be examined
+	hand      *Host // in the ring of all hosts of the shard; the host after it is examined next
 	forgotten Stats
 }
 
@@ -93,8 +97,7 @@ const (
 	// keepAll is how many hosts a shard keeps before it starts to examine whether they are still
 	// needed.
 	keepAll = 1 << 17 / len(Hosts{}.shards)
-	// longAgo is how many seconds must have passed since At last returned a host before the host
-	// can be forgotten.
+	// longAgo is how many seconds after the last call of At for a host the host can be forgotten.
 	longAgo = 600
 	// mostExamined is how many hosts are examined when a host is added. It is more than one, so that idle
 	// hosts leave faster than new hosts come, and small, so that no call of At takes long.
@@ -229,7 +232,8 @@ func (h *Hosts) Forgotten() Stats {
 // instant.
 func (h *Hosts) instant(t time.Time) instant { return instant(t.Sub(h.epoch)).add(1) }
 
-// instantOrNever is like instant for the time until which something holds. The zero time means for ever.
+// instantOrNever is like instant for the time at which something expires. The zero time, which means
+// that it never expires, becomes the last instant.
 func (h *Hosts) instantOrNever(until time.Time) instant {
 	if until.IsZero() {
 		return math.MaxInt64

@@ -155,53 +155,53 @@ func TestForget(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		rules   Rules
-		prepare func(t *testing.T, h *Host, held *Ticket)
+		prepare func(t *testing.T, h *Host, ticket *Ticket)
 		want    bool
 	}{
 		{"idle", Rules{}, func(t *testing.T, h *Host, _ *Ticket) {}, true},
-		{"asked long ago", Rules{MinDelay: time.Minute}, func(t *testing.T, h *Host, held *Ticket) {
-			h.Enter(t.Context(), held)
-			h.Start(t.Context(), held, true)
-			held.End()
+		{"asked long ago", Rules{MinDelay: time.Minute}, func(t *testing.T, h *Host, ticket *Ticket) {
+			h.Enter(t.Context(), ticket)
+			h.Start(t.Context(), ticket, true)
+			ticket.End()
 		}, true},
-		{"within its delay", Rules{MinDelay: time.Hour}, func(t *testing.T, h *Host, held *Ticket) {
-			h.Start(t.Context(), held, true)
-			held.End()
+		{"within its delay", Rules{MinDelay: time.Hour}, func(t *testing.T, h *Host, ticket *Ticket) {
+			h.Start(t.Context(), ticket, true)
+			ticket.End()
 		}, false},
-		{"in flight", Rules{}, func(t *testing.T, h *Host, held *Ticket) { h.Start(t.Context(), held, true) }, false},
-		{"never sent", Rules{}, func(t *testing.T, h *Host, held *Ticket) { h.Start(t.Context(), held, false) }, true},
-		{"never started", Rules{MinDelay: time.Minute}, func(t *testing.T, h *Host, held *Ticket) { h.Enter(t.Context(), held) }, true},
-		{"let in", Rules{MinDelay: time.Hour}, func(t *testing.T, h *Host, held *Ticket) { h.Enter(t.Context(), held) }, false},
-		{"about to enter", Rules{}, func(t *testing.T, h *Host, held *Ticket) {
-			held.state = waiting
-			h.own.ensurePaced().waiting.push(held)
+		{"in flight", Rules{}, func(t *testing.T, h *Host, ticket *Ticket) { h.Start(t.Context(), ticket, true) }, false},
+		{"never sent", Rules{}, func(t *testing.T, h *Host, ticket *Ticket) { h.Start(t.Context(), ticket, false) }, true},
+		{"never started", Rules{MinDelay: time.Minute}, func(t *testing.T, h *Host, ticket *Ticket) { h.Enter(t.Context(), ticket) }, true},
+		{"admitted", Rules{MinDelay: time.Hour}, func(t *testing.T, h *Host, ticket *Ticket) { h.Enter(t.Context(), ticket) }, false},
+		{"about to enter", Rules{}, func(t *testing.T, h *Host, ticket *Ticket) {
+			ticket.state = waiting
+			h.own.ensurePaced().waiting.push(ticket)
 		}, false},
-		{"about to start", Rules{}, func(t *testing.T, h *Host, held *Ticket) {
-			held.state = urgent
-			h.own.ensurePaced().urgent.push(held)
+		{"about to start", Rules{}, func(t *testing.T, h *Host, ticket *Ticket) {
+			ticket.state = urgent
+			h.own.ensurePaced().urgent.push(ticket)
 		}, false},
-		{"Retry-After", Rules{}, func(t *testing.T, h *Host, held *Ticket) { h.SlowDown(time.Now(), nil, time.Hour) }, false},
-		{"after Retry-After", Rules{}, func(t *testing.T, h *Host, held *Ticket) {
+		{"Retry-After", Rules{}, func(t *testing.T, h *Host, ticket *Ticket) { h.SlowDown(time.Now(), nil, time.Hour) }, false},
+		{"after Retry-After", Rules{}, func(t *testing.T, h *Host, ticket *Ticket) {
 			h.SlowDown(time.Now(), nil, time.Minute)
 		}, false},
-		{"long after Retry-After", Rules{}, func(t *testing.T, h *Host, held *Ticket) {
+		{"long after Retry-After", Rules{}, func(t *testing.T, h *Host, ticket *Ticket) {
 			h.SlowDown(time.Now(), nil, time.Minute)
 			time.Sleep(2 * time.Minute)
 		}, true},
-		{"backing off", Rules{}, func(t *testing.T, h *Host, held *Ticket) {
+		{"backing off", Rules{}, func(t *testing.T, h *Host, ticket *Ticket) {
 			for range 10 {
 				h.SlowDown(time.Now(), nil, 0)
 			}
 		}, false},
-		{"locked", Rules{}, func(t *testing.T, h *Host, held *Ticket) { h.own.mu.Lock() }, false},
+		{"locked", Rules{}, func(t *testing.T, h *Host, ticket *Ticket) { h.own.mu.Lock() }, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				hosts := New(func(string) *Rules { return &test.rules })
 				defer hosts.Close(nil)
 				s, all := crowded(hosts, hosts.now())
-				var held Ticket
-				test.prepare(t, all[0], &held)
+				var ticket Ticket
+				test.prepare(t, all[0], &ticket)
 				time.Sleep(longAgo * time.Second)
 				s.insert(hosts.now(), hosts.host("new"))
 				if got := s.byName["0"] == nil; got != test.want {

@@ -83,7 +83,7 @@ func (h *Host) settle(now instant) {
 	before.mu.Lock()
 	defer before.mu.Unlock()
 	isForgotten := before != h.group() || before.isForgotten
-	if isForgotten || h.isSettled() || !before.lets(now, h) {
+	if isForgotten || h.isSettled() || !h.mayLeave(now, before) {
 		return
 	}
 	after := &h.own
@@ -103,8 +103,8 @@ func (h *Host) settle(now instant) {
 	m.group.Store(after)
 }
 
-// lets reports whether h may leave the group g at now: no request of h waits or is in flight.
-func (g *Group) lets(now instant, h *Host) bool {
+// mayLeave reports whether h may leave its group g at now: no request of h waits or is in flight.
+func (h *Host) mayLeave(now instant, g *Group) bool {
 	if g.hasMembers() {
 		return h.member().tickets == 0
 	}
@@ -171,7 +171,7 @@ func (g *Group) takeOver(now instant, m *member, before *Group) {
 	from.crawlDelays = slices.DeleteFunc(from.crawlDelays, func(d *crawlDelay) bool { return d.source.by == m })
 	g.last = max(g.last, before.last)
 	if before.hasMembers() {
-		return // the rest is not due to m alone
+		return // the other members have contributed to the rest
 	}
 	g.visited = g.visited || before.visited
 	p.notBefore = max(p.notBefore, from.notBefore)

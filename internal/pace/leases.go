@@ -70,9 +70,8 @@ type heldLease struct {
 // isExclusive reports whether no other process can have a lease of the same host as long as x lasts.
 func (x *heldLease) isExclusive() bool { return x.until != 0 }
 
-// exclusiveDelay is the shortest delay for which a request of StartIf asks the Pacer. With a delay of
-// 0, the Pacer may let several processes use the host at once, but only one of them should send such a
-// request.
+// exclusiveDelay is the shortest delay with which StartIf asks the Pacer. With a delay of 0, the Pacer
+// may let several processes use the host at once, but only one of them should send the request.
 const exclusiveDelay = time.Millisecond
 
 // StartIf is like Start for a request that goes on the wire directly and that may no longer be

@@ -104,20 +104,20 @@ func TestRelease(t *testing.T) {
 			ticket.OnWire()
 			ticket.End()
 		}, "true 1s"},
-		"sent directly":       {func(t *testing.T, h *Host, ticket *Ticket) { start(t, h, ticket, true); ticket.End(); ticket.End() }, "true 1s"},
-		"ended when let in":   {func(t *testing.T, h *Host, ticket *Ticket) { enter(t, h, ticket); ticket.End() }, "false 1s"},
-		"ended when started":  {func(t *testing.T, h *Host, ticket *Ticket) { start(t, h, ticket, false); ticket.End() }, "false 1s"},
-		"lapsed when let in":  {func(t *testing.T, h *Host, ticket *Ticket) { enter(t, h, ticket); time.Sleep(time.Second) }, "false 1s"},
-		"lapsed when started": {func(t *testing.T, h *Host, ticket *Ticket) { start(t, h, ticket, false); time.Sleep(startTime) }, "false 1s"},
-		"lapsed when started, as another request noticed": {func(t *testing.T, h *Host, ticket *Ticket) {
+		"sent directly":         {func(t *testing.T, h *Host, ticket *Ticket) { start(t, h, ticket, true); ticket.End(); ticket.End() }, "true 1s"},
+		"ended when admitted":   {func(t *testing.T, h *Host, ticket *Ticket) { enter(t, h, ticket); ticket.End() }, "false 1s"},
+		"ended when started":    {func(t *testing.T, h *Host, ticket *Ticket) { start(t, h, ticket, false); ticket.End() }, "false 1s"},
+		"expired when admitted": {func(t *testing.T, h *Host, ticket *Ticket) { enter(t, h, ticket); time.Sleep(time.Second) }, "false 1s"},
+		"expired when started":  {func(t *testing.T, h *Host, ticket *Ticket) { start(t, h, ticket, false); time.Sleep(startTime) }, "false 1s"},
+		"expired when started, as another request noticed": {func(t *testing.T, h *Host, ticket *Ticket) {
 			start(t, h, ticket, false)
 			g, _ := h.lock()
 			g.full(g.hosts.now().add(startTime), time.Second)
 			g.mu.Unlock()
 			time.Sleep(startTime)
 		}, "false 1s"},
-		"closed when let in":  {func(t *testing.T, h *Host, ticket *Ticket) { enter(t, h, ticket); h.own.hosts.Close(nil) }, "false 1s"},
-		"closed when started": {func(t *testing.T, h *Host, ticket *Ticket) { start(t, h, ticket, false); h.own.hosts.Close(nil) }, "false 1s"},
+		"closed when admitted": {func(t *testing.T, h *Host, ticket *Ticket) { enter(t, h, ticket); h.own.hosts.Close(nil) }, "false 1s"},
+		"closed when started":  {func(t *testing.T, h *Host, ticket *Ticket) { start(t, h, ticket, false); h.own.hosts.Close(nil) }, "false 1s"},
 		"closed when sent": {func(t *testing.T, h *Host, ticket *Ticket) {
 			start(t, h, ticket, true)
 			h.own.hosts.Close(nil)

@@ -55,7 +55,7 @@ type paced struct {
 	scheduled   bool          // there are hours, or one of the crawlDelays has had a schedule
 	hours       *scheduled    // Rules.Hours; nil if that is nil
 	notBefore   instant       // the end of the last Retry-After; 0 if there was none
-	before      instant       // the moment before the last one; 0 if no delay was in force between them
+	before      instant       // the moment before the last one; 0 if no delay was in force at the last one
 	required    time.Duration // the delay that was in force at the last moment; 0 if none was kept
 	gaps        gaps          // the gaps before the last moment
 	waited      time.Duration // see Host.addWait
@@ -79,9 +79,9 @@ type gaps struct {
 	overDelay float64 // the gap divided by the delay at that time
 }
 
-// These constants say when the place of a request expires where only a delay limits the requests in
-// flight to one. Without this, a body that never ends would hold the host forever. The time is the
-// longer of placeTime and placeDelays delays.
+// The place of a request on the wire expires after placeTime or after placeDelays delays, whichever is
+// longer, unless Rules.MaxInFlight is set. If places did not expire, a response that never ends would
+// stop all requests to a host with a delay, because only one may be in flight there.
 const (
 	placeTime   = time.Minute
 	placeDelays = 10
@@ -112,13 +112,13 @@ func (l *limiter) delay(now instant) time.Duration {
 	return max(l.floor(now), l.backOff(now), l.adaptiveDelay())
 }
 
-// floor returns the delay that is in force at now without those that the responses of the host
-// cause.
+// floor returns the part of the delay in force at now that does not depend on the responses of the
+// host.
 func (l *limiter) floor(now instant) time.Duration {
 	if l.paced == nil { // true for most hosts
-		return l.ownDelay()
+		return l.minDelay()
 	}
-	delay := max(l.limited(l.crawlDelay(now)), l.ownDelay())
+	delay := max(l.limited(l.crawlDelay(now)), l.minDelay())
 	if l.paced.scheduled {
 		delay = max(delay, l.slot(now, now).delay)
 	}
@@ -131,8 +131,8 @@ func (l *limiter) isScheduled() bool { return l.paced != nil && l.paced.schedule
 // ledDelay is the shortest delay for a host that gets only requests that other sites have led to.
 const ledDelay = time.Second
 
-// ownDelay returns the delay that is in force even if the host requests none.
-func (l *limiter) ownDelay() time.Duration {
+// minDelay returns the delay that is in force even if the host requests none.
+func (l *limiter) minDelay() time.Duration {
 	if l.led {
 		return max(l.rules.MinDelay, ledDelay)
 	}
@@ -364,9 +364,9 @@ func (l *limiter) late(now instant, t *Ticket) bool {
 	return t.gap > 0 && t.gap+now.since(t.at) < t.delay
 }
 
-// setMoment makes now the last moment, under a delay. First it adds the gap before the previous last
-// moment to the smallest gaps, because that moment can no longer change. It returns the time from
-// the previous moment to now, or 0 if there was none.
+// setMoment makes now the last moment, while delay is in force. It returns the time since the previous
+// moment, or 0 if there was none. The gap before the previous moment can no longer change, so setMoment
+// adds it to the smallest gaps.
 func (l *limiter) setMoment(now instant, delay time.Duration) (gap time.Duration) {
 	previous := l.moment
 	if previous != 0 {
@@ -398,8 +398,7 @@ func (l *limiter) gaps() gaps {
 	return l.paced.gapsTo(l.moment)
 }
 
-// gapsTo returns the smallest gaps of p, under the assumption that last is the last moment and does
-// not change.
+// gapsTo returns the smallest gaps of p including the one that ends at last, the last moment.
 func (p *paced) gapsTo(last instant) gaps {
 	e := p.gaps
 	if p.before == 0 {
@@ -453,8 +452,9 @@ func (l *limiter) finish(now instant, t *Ticket) {
 	}
 }
 
-// isForgettable reports whether forgetting the host at now would not change when its next request starts. If
-// only Rules.Hours close the host, they also do so after it was forgotten.
+// isForgettable reports whether the next request would start at the same time if the limiter were
+// forgotten at now. A host that only Rules.Hours close can be forgotten, because the Host that
+// replaces it has the same Rules.
 func (l *limiter) isForgettable(now instant) bool {
 	ignoresHours := Ticket{renews: l.paced != nil && len(l.paced.crawlDelays) == 0}
 	_, ok := l.ready(now, &ignoresHours)

@@ -110,8 +110,8 @@ func (r *rehearsal) call(now instant, verb string, args []string) string {
 	case "ask":
 		d, _ := time.ParseDuration(args[1])
 		until := instant(math.MaxInt64)
-		if lapses, _ := time.ParseDuration(args[2]); lapses > 0 {
-			until = now.add(lapses)
+		if lifetime, _ := time.ParseDuration(args[2]); lifetime > 0 {
+			until = now.add(lifetime)
 		}
 		scheme, reader, _ := strings.Cut(args[0], "/")
 		r.setCrawlDelay(now, Source{Scheme: scheme, Reader: reader}, d, until)

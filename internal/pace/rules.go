@@ -2,9 +2,9 @@ package pace
 
 import "time"
 
-// Rules are the settings for a host. They hold whatever the host requests. They must not change
-// after they are returned to the registry. With the zero Rules, every request starts at once until
-// robots.txt or a 429 response says otherwise.
+// Rules are the settings for a host. The host cannot change them by its robots.txt or its responses.
+// They must not change after they are returned to the registry. With the zero Rules, every request
+// starts at once until robots.txt or a 429 response says otherwise.
 type Rules struct {
 	MinDelay time.Duration // shortest delay between two starts
 	MaxDelay time.Duration // longer crawl delays are reduced to this; 0 means no limit
@@ -20,17 +20,17 @@ type Rules struct {
 	// Retry-After has passed.
 	MaxBackOff time.Duration
 
-	// Hours says when requests other than those for robots.txt may start. If nil, they may start at
-	// any time. A delay of its slots also applies.
+	// Hours says when requests other than those for robots.txt may start, and with which delay. If
+	// nil, they may start at any time.
 	Hours Schedule
 	// Adaptive makes the delay at least Adaptive times the response time of the host, see
 	// adaptiveDelay. If 0, the response time does not matter.
 	Adaptive float64
 }
 
-// withThoseOf returns the rules of a group with rules r after a host with rules o has joined it: of
-// each rule the value that keeps the requests further apart. The Hours are not among them, see
-// accept.
+// withThoseOf returns the rules of a group that had the rules r, after a host with the rules o has
+// joined it. Each field gets the value that keeps the requests further apart. Group.addMember sets
+// the hours of the group.
 func (r *Rules) withThoseOf(o *Rules) *Rules {
 	both := *r
 	both.MinDelay = max(r.MinDelay, o.MinDelay)

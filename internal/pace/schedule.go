@@ -132,10 +132,10 @@ func (s *slot) add(one *scheduled, at instant) {
 // maxSlots limits the number of slots that one call examines, for delays of many days.
 const maxSlots = 100
 
-// nextSlot returns the first time, not before at, at which the request of t may start under the
-// schedules that are in force at now, if the delay counts from last. If t reads robots.txt, it may
-// start while the host is closed. After maxSlots slots, nextSlot returns an earlier time, at which
-// it has to be called again.
+// nextSlot returns when the request of t may start at the earliest: not before at, one delay after
+// last, and, unless t reads a robots.txt, while the host is open. It uses the schedules that are in
+// force at now. If it finds no such time within maxSlots slots, it returns an earlier time, at which
+// the caller should ask again.
 func (l *limiter) nextSlot(now, at, last instant, t *Ticket) instant {
 	base := l.unscheduledDelay(now)
 	for range maxSlots {
@@ -158,7 +158,7 @@ func (l *limiter) nextSlot(now, at, last instant, t *Ticket) instant {
 
 // unscheduledDelay returns the delay that is in force at now without those of schedules.
 func (l *limiter) unscheduledDelay(now instant) time.Duration {
-	return max(l.limited(l.crawlDelay(now)), l.ownDelay(), l.backOff(now), l.adaptiveDelay())
+	return max(l.limited(l.crawlDelay(now)), l.minDelay(), l.backOff(now), l.adaptiveDelay())
 }
 
 // lastStart estimates when the last of n requests starts that all wait at now. It assumes that the
@@ -196,12 +196,12 @@ func times(d time.Duration, n int) time.Duration {
 	return d * time.Duration(n)
 }
 
-// longestPeriod is longer than a host with daily hours stays open or closed: a window that a change
-// of the clock skips is two days after the one before it.
+// longestPeriod is how far openingTimes looks ahead. A host with daily hours opens and closes within
+// this time, even if a change of the clock to summer time skips its opening hours on one day.
 const longestPeriod = 48 * time.Hour
 
-// openingTimes returns when the host opens again if it is closed at now, or when it closes next if it is
-// open. Both are zero if no schedule closes it.
+// openingTimes returns when the host opens again, if it is closed at now, or when it closes next, if it
+// is open. Both are zero if no schedule closes the host.
 func (g *Group) openingTimes(now instant) (opens, closes time.Time) {
 	s := g.slot(now, now)
 	at := s.until

@@ -26,10 +26,9 @@ type Stats struct {
 	// NextStart is the time before which no request starts. If zero, a request may start now unless
 	// too many are in flight.
 	NextStart time.Time
-	// Delay is the delay in force: the largest of BackOff, MinDelay, the delay that follows from
-	// ResponseTime, and CrawlDelay and the delays of schedules limited to MaxDelay. For a host that
-	// gets only requests that other sites have led to, it is at least one second, with the cause
-	// MinDelay.
+	// Delay is the delay in force. It is the largest of BackOff, MinDelay, the delay that follows from
+	// ResponseTime, CrawlDelay and the delays of schedules, where MaxDelay limits the last two. If the
+	// host gets only requests that other sites have led to, MinDelay counts as at least one second.
 	Delay time.Duration
 	Cause Cause // the cause of NextStart, or of Delay if NextStart is zero
 	Line  int   // of robots.txt, if that is the Cause
@@ -38,8 +37,8 @@ type Stats struct {
 	Opens        time.Time
 	Closes       time.Time
 	ResponseTime time.Duration // smoothed; 0 without Rules.Adaptive
-	// MinGap is the shortest time between the moments at which two requests reached the wire while
-	// a delay was in force. It is zero if there were no two such requests.
+	// MinGap is the shortest time between two requests that followed one another on the wire while a
+	// delay was in force. It is zero if there were no two such requests.
 	MinGap time.Duration
 	// GapOverDelay is the smallest ratio of such a gap to the delay in force when the second
 	// request started. It is zero if there were no two such requests, or if no delay is kept

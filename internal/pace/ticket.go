@@ -23,13 +23,13 @@ type Ticket struct {
 	wake       chan struct{}        // holds one signal to check again; nil if the ticket never had to wait
 	expiry     instant              // when its place expires; 0 if it does not
 	at         instant
-	gap        time.Duration // the time between the moment before and at; 0 if there was none
+	gap        time.Duration // the time from the moment before to at; 0 if there was none
 	delay      time.Duration // in force when it started
 	incident   uint32        // the number of complaints of the host when it started
 	state      state
 	direct     bool         // it goes on the wire as soon as it has started
-	judged     bool         // its response was already used to estimate the rate of the host
-	measured   bool         // its response time was used, or was lost
+	judged     bool         // the estimator has already used its response
+	measured   bool         // measure was called for it
 	lease      *heldLease   // the lease that it holds, or nil
 	wanted     func() error // see Host.StartIf
 	waits      func() error // see WaitWhile; may be nil
@@ -161,10 +161,9 @@ func (g *Group) startOf(t *Ticket) Start {
 	return s
 }
 
-// Report is like Start, for a log that has the starts in the order of the calls of Report. The Gap is
-// the time since the latest start that Report has returned for the host before, so requests that were
-// never sent, or that are not in the log yet, do not count. It is 0 if there was none, and negative if
-// t is earlier.
+// Report is like Start, for a log of all starts. Gap is the time since the latest start that Report has
+// returned before for the host, and not since the request before, which may not be in the log (yet). Gap
+// is 0 if Report has returned no start before, and negative if the start of t is earlier.
 func (t *Ticket) Report() Start {
 	g := t.lock()
 	if g == nil {

@@ -355,6 +355,30 @@ func TestGroupsAreForgotten(t *testing.T) {
 	})
 }
 
+// TestForgottenHostDoesNotMove checks that a host that was forgotten while it was about to move to
+// another group stays where it is, both if it was paced alone and if it was a member of a group.
+func TestForgottenHostDoesNotMove(t *testing.T) {
+	for _, first := range []string{"", "g"} {
+		inTown(t, Rules{}, func(t *testing.T, w *town) {
+			h := w.at("a.test", first)
+			time.Sleep(time.Hour)
+			if !h.forget(w.hosts.now()) {
+				t.Fatal("the host was not forgotten")
+			}
+			h.member().assigned = Assignment{Name: "h"}
+			h.settle(w.hosts.now())
+			if g := h.group(); g != &h.own || !g.isForgotten {
+				t.Errorf("group %q, forgotten: %v", g.name, g.isForgotten)
+			}
+			for name, g := range w.hosts.groups.byName {
+				if g.paced.members.count != 0 {
+					t.Errorf("group %s has %d members", name, g.paced.members.count)
+				}
+			}
+		})
+	}
+}
+
 // namesInAShard returns n names of hosts that all belong to the same shard.
 func namesInAShard(hosts *Hosts, n int) []string {
 	var names []string

@@ -217,6 +217,15 @@ func (p *Plugin) Acquire(ctx context.Context, req *http.Request) (*Turn, error) 
 	return &Turn{q: q}, nil
 }
 
+// Decision returns the decision that allows the request. Its delays are those in force now. It is
+// zero if the URL is not http, https or ftp.
+func (t *Turn) Decision() Decision {
+	if t == nil || t.q == nil {
+		return Decision{}
+	}
+	return t.q.verdict.decision(t.q.target.url)
+}
+
 // Answered reports the status and the header of the response. On 429 and 503 the plugin slows down,
 // and it keeps the Retry-After of the header, which may be nil.
 func (t *Turn) Answered(status int, header http.Header) {

@@ -108,11 +108,14 @@ func (e *DisallowedError) Timeout() bool {
 type PrivateNetworkError struct {
 	URL     string // the URL that was not requested, without its password
 	Address string // the address that the request would have gone to
-	From    string // the host that led there
+	From    string // the host that led there; "" if the program requests URL itself
 }
 
 // Error returns a text with the URL, its address and the host that led there.
 func (e *PrivateNetworkError) Error() string {
+	if e.From == "" {
+		return fmt.Sprintf("collyrobots: %s has a private address (%s)", e.URL, e.Address)
+	}
 	return fmt.Sprintf("collyrobots: %s leads to %s, a private address (%s); use AllowPrivateNetworks to allow it", e.From, e.URL, e.Address)
 }
 

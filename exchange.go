@@ -406,7 +406,11 @@ func (l *limiter) connected(h netguard.Host, addr net.Addr, guard *PrivateNetwor
 	if address == "" {
 		return nil
 	}
-	return &PrivateNetworkError{URL: guard.URL, Address: address, From: from}
+	err := &PrivateNetworkError{Address: address, From: from}
+	if guard != nil {
+		err.URL = guard.URL
+	}
+	return err
 }
 
 // isForbidden reports whether a request was not sent because its target must not be requested, or

@@ -128,7 +128,7 @@ func (g *gate) check(ctx context.Context, q *request) error {
 // are known only when there is a connection, so protect also sets the guard of q, which is applied
 // then.
 func (g *gate) protect(q *request) error {
-	if q.from == "" || q.isJudged() && q.unchanged() {
+	if q.from == "" && !g.limiter.networks.DeniesAll() || q.isJudged() && q.unchanged() {
 		return nil
 	}
 	guard, err := g.limiter.guard(q.from, hostOf(q.target.url), q.target.url)

@@ -44,10 +44,10 @@ type limiter struct {
 	quota    *netguard.Quota // of requests to other sites
 }
 
-func newLimiter(s *settings, client *http.Client, allowPrivate bool, r *reporter) *limiter {
+func newLimiter(s *settings, client *http.Client, access netguard.Access, r *reporter) *limiter {
 	hosts := pace.New(func(host string) *pace.Rules { return &s.of(host).pace })
 	l := &limiter{hosts: hosts, client: client, report: r, groupings: newGroupings(s)}
-	l.networks = netguard.New(func(name string) netguard.Host { return hosts.At(time.Now(), name) }, allowPrivate)
+	l.networks = netguard.New(func(name string) netguard.Host { return hosts.At(time.Now(), name) }, access)
 	l.quota = netguard.NewQuota(feed.Registrable, feed.ErrElsewhere)
 	return l
 }

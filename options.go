@@ -15,6 +15,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/netguard"
 	"github.com/collyrobots/collyrobots/store"
 	"github.com/collyrobots/collyrobots/store/pacer"
 	"github.com/collyrobots/collyrobots/store/urlstore"
@@ -48,7 +49,7 @@ type config struct {
 	log    *slog.Logger
 	client *http.Client
 
-	privateNetworks bool // whether AllowPrivateNetworks was given
+	privateNetworks netguard.Access
 
 	pacer    pacer.Pacer
 	shard    shard
@@ -624,5 +625,15 @@ func ShardByHost(n, i int) Option {
 // http.Transport does. A RoundTripper around one must pass the context of its request on. Names
 // that a proxy resolves are not checked.
 func AllowPrivateNetworks() Option {
-	return option("AllowPrivateNetworks", func(c *config) { c.privateNetworks = true })
+	return option("AllowPrivateNetworks", func(c *config) { c.privateNetworks = netguard.AllowAll })
+}
+
+// RefusePrivateNetworks makes all requests to private, loopback and link-local addresses fail with a
+// *PrivateNetworkError, also those that the program makes itself. It is for services that crawl the
+// URLs of strangers. It replaces AllowPrivateNetworks, if that is given before.
+//
+// Names are checked as under AllowPrivateNetworks. Acquire opens no connection, so it checks the
+// name by the request for robots.txt, which precedes the first request to each site.
+func RefusePrivateNetworks() Option {
+	return option("RefusePrivateNetworks", func(c *config) { c.privateNetworks = netguard.DenyAll })
 }

@@ -1,6 +1,7 @@
 package collyrobots
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -151,7 +152,8 @@ func WithRobots(c *colly.Collector, opts ...Option) (*Plugin, error) {
 //
 // Check returns an error if rawURL is not an http, https or ftp URL, and if ctx ends. If robots.txt
 // must not be fetched, the error is a *ShardError or a *PaceError, and after Close it is ErrClosed.
-// A robots.txt that cannot be read is a Decision and not an error.
+// A robots.txt that cannot be read is a Decision and not an error. WithUserAgent sets another user
+// agent.
 func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
 	if err := p.usable(); err != nil {
 		return Decision{}, err
@@ -179,15 +181,23 @@ func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
 // own returns the context, the user agent and the fetcher of the plugin's own requests. The context
 // also has the values of the collector's context, which a transport may need.
 func (p *Plugin) own(ctx context.Context) (_ context.Context, userAgent string, f fetcher) {
+	set, _ := ctx.Value(userAgentKey{}).(string)
 	if h := p.first(); h != nil {
-		return policy.WithValues(ctx, h.c.Context), h.c.UserAgent, fetcher{limiter: p.limiter, client: h}
+		return policy.WithValues(ctx, h.c.Context), cmp.Or(set, h.c.UserAgent), fetcher{limiter: p.limiter, client: h}
 	}
-	userAgent = p.policies.lastUserAgent()
-	if userAgent == "" {
-		userAgent = defaultUserAgent
-	}
+	userAgent = cmp.Or(set, p.policies.lastUserAgent(), defaultUserAgent)
 	return ctx, userAgent, fetcher{limiter: p.limiter, client: seamClient{}}
 }
+
+// WithUserAgent returns a context that makes Check and Pages decide about a crawler with this user
+// agent, which they also send. It is for programs whose crawlers are not collectors. It has no
+// effect on Acquire, which takes the user agent from the request.
+func WithUserAgent(ctx context.Context, userAgent string) context.Context {
+	return context.WithValue(ctx, userAgentKey{}, userAgent)
+}
+
+// userAgentKey is the key of the user agent in a context of WithUserAgent.
+type userAgentKey struct{}
 
 // Listen calls f for each Event from now on, until stop is called or the plugin is closed. The
 // events of one host arrive in chronological order, within 50 ms if f is fast enough. Calls of f do

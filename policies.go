@@ -139,7 +139,7 @@ func (r *reader) get(ctx context.Context, cache *policy.Cache, a dialect.Authori
 	for {
 		pol, err := cache.Get(ctx, a, f.policyFetch(a, userAgent))
 		if err == nil {
-			if pol.Forbidden() && f.from.host == "" {
+			if pol.Forbidden() && f.from.host == "" && !f.limiter.networks.DeniesAll() {
 				continue // the fetch of another caller was refused; this caller's would not be
 			}
 			return pol, nil
@@ -624,7 +624,7 @@ func (r *robotsRequests) forPolicy(err error) error {
 	switch {
 	case errors.As(err, &unpaced), errors.As(err, &excess) && r.first.payer != "":
 		return policyError{error: err, kind: policy.ErrUnsent}
-	case r.next.host != "" && isForbidden(err):
+	case (r.next.host != "" || r.limiter.networks.DeniesAll()) && isForbidden(err):
 		return policyError{error: err, kind: policy.ErrForbidden}
 	}
 	return err

@@ -7,14 +7,17 @@ replace (
 	github.com/collyrobots/collyrobots => ../..
 	github.com/collyrobots/collyrobots/audit => ../../audit
 	github.com/collyrobots/collyrobots/frontier => ../../frontier
+	github.com/collyrobots/collyrobots/store/redisstore => ../../store/redisstore
 )
 
 require (
 	github.com/collyrobots/collyrobots v0.1.0
 	github.com/collyrobots/collyrobots/audit v0.1.0
 	github.com/collyrobots/collyrobots/frontier v0.1.0
+	github.com/collyrobots/collyrobots/store/redisstore v0.1.0
 	github.com/gocolly/colly/v2 v2.3.0
 	github.com/maypok86/otter/v2 v2.4.0
+	github.com/redis/go-redis/v9 v9.22.0
 	go.uber.org/goleak v1.3.0
 	golang.org/x/mod v0.39.0
 	golang.org/x/term v0.37.0
@@ -32,7 +35,7 @@ require (
 	github.com/antchfx/xpath v1.3.5 // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/bits-and-blooms/bitset v1.24.4 // indirect
-	github.com/cespare/xxhash/v2 v2.2.0 // indirect
+	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/cockroachdb/crlib v0.0.0-20241112164430-1264a2edc35b // indirect
 	github.com/cockroachdb/errors v1.11.3 // indirect
 	github.com/cockroachdb/logtags v0.0.0-20230118201751-21c54148d20b // indirect
@@ -62,6 +65,7 @@ require (
 	github.com/rogpeppe/go-internal v1.9.0 // indirect
 	github.com/saintfish/chardet v0.0.0-20230101081208-5e3ef4b5456d // indirect
 	github.com/temoto/robotstxt v1.1.2 // indirect
+	go.uber.org/atomic v1.11.0 // indirect
 	golang.org/x/exp v0.0.0-20230626212559-97b1e661b5df // indirect
 	golang.org/x/net v0.47.0 // indirect
 	golang.org/x/sys v0.38.0 // indirect

@@ -45,6 +45,7 @@ var commands = []command{
 	{name: "report", summary: "print the report of a crawl again, from its JSON lines", run: runReport},
 	{name: "card", summary: "write the card of a crawler and its web page", run: runCard},
 	{name: "conform", summary: "run the conformance suite on a parser of robots.txt", run: runConform},
+	{name: "serve", summary: "serve turns to crawlers in any language, over HTTP", run: runServe},
 	{name: "batch", summary: "decide about many URLs, on all processors", run: runBatch},
 	{name: "audit", summary: "verify the log of a crawl, and show what it did", run: runAudit},
 	{name: "version", summary: "print the version of this program", run: runVersion},

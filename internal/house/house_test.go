@@ -177,6 +177,9 @@ const importRules = `
 	cmd/collyrobots/internal/crawl:    . ./frontier ./report ./store/urlstore ./audit ./audit/witness ./dialect ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/keyfile ./cmd/collyrobots/internal/term ./sitemap ./store ./usage ./webbotauth github.com/gocolly/colly/v2
 	cmd/collyrobots/internal/crawl/page.go: ./view
 
+	# The service for crawlers in other languages.
+	cmd/collyrobots/internal/serve:    . ./audit ./dialect ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/term ./sitemap ./store ./store/redisstore ./view github.com/redis/go-redis/v9 github.com/redis/go-redis/v9/logging
+
 	# Spiders that are stopped and continued with a urlstore.Store, for tests.
 	internal/e2e/frontiertest: . ./report ./store/urlstore ./dialect ./internal/e2e/kit ./robotstest github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/extensions github.com/gocolly/colly/v2/proxy github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage
 
@@ -192,7 +195,7 @@ const importRules = `
 	cmd/collyrobots/internal/keyfile:  !net/http !log
 
 	# The command.
-	cmd/collyrobots:   . ./report ./audit ./conformance ./dialect ./conformance/runner ./conformance/runner/crawl ./cmd/collyrobots/internal/batch ./cmd/collyrobots/internal/crawl ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/keyfile ./cmd/collyrobots/internal/lint ./cmd/collyrobots/internal/plan ./cmd/collyrobots/internal/readings ./cmd/collyrobots/internal/robotsfile ./cmd/collyrobots/internal/term ./robotstags ./sitemap ./store ./usage github.com/gocolly/colly/v2 ./webbotauth
+	cmd/collyrobots:   . ./report ./audit ./conformance ./dialect ./conformance/runner ./conformance/runner/crawl ./cmd/collyrobots/internal/batch ./cmd/collyrobots/internal/crawl ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/keyfile ./cmd/collyrobots/internal/lint ./cmd/collyrobots/internal/plan ./cmd/collyrobots/internal/readings ./cmd/collyrobots/internal/robotsfile ./cmd/collyrobots/internal/serve ./cmd/collyrobots/internal/term ./robotstags ./sitemap ./store ./usage github.com/gocolly/colly/v2 ./webbotauth
 
 	# The examples use what every program can use, and packages that they share.
 	examples/*:        . ./report ./dialect ./sitemap ./store github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/queue

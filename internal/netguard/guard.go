@@ -20,8 +20,8 @@ import (
 // public address is public from then on, even if its name resolves to another address later.
 // Otherwise a site could make itself private by DNS rebinding.
 type Guard struct {
-	allowAll bool
-	host     func(name string) Host
+	access Access
+	host   func(name string) Host
 
 	// mu protects refused.
 	mu      sync.RWMutex
@@ -41,11 +41,25 @@ const (
 	seenPrivate uint16 = 1 << 7 // a connection to the host had a private address
 )
 
-// New returns a Guard. host returns the Host with a name. If allowAll is true, the Guard allows all
-// requests.
-func New(host func(name string) Host, allowAll bool) *Guard {
-	return &Guard{allowAll: allowAll, host: host}
+// An Access says which requests to private hosts a Guard allows.
+type Access uint8
+
+const (
+	// GuardLeads allows the requests that the program makes itself, or that a private host leads to.
+	GuardLeads Access = iota
+	// AllowAll allows all requests.
+	AllowAll
+	// DenyAll allows no request to a private host.
+	DenyAll
+)
+
+// New returns a Guard. host returns the Host with a name.
+func New(host func(name string) Host, access Access) *Guard {
+	return &Guard{access: access, host: host}
 }
+
+// DeniesAll reports whether the Guard allows no request to a private host.
+func (g *Guard) DeniesAll() bool { return g.access == DenyAll }
 
 // A refusal is remembered for a while. Without it, each of a thousand Sitemap lines would open a
 // connection only to find that it must not be used.
@@ -78,7 +92,7 @@ func (g *Guard) SetPrivate(h Host) { h.Mark(seenPrivate) }
 // private address. If so, and to is known to be private, address is the private address, and the
 // request must not be sent. Otherwise the caller has to call Connected with from.
 func (g *Guard) Check(from, to string) (guarded bool, address string) {
-	if from == "" || g.allowAll || g.Private(from) {
+	if g.access == AllowAll || !g.DeniesAll() && (from == "" || g.Private(from)) {
 		return false, ""
 	}
 	if address, private := privateName(nameOf(to)); private {
@@ -97,7 +111,7 @@ func (g *Guard) Connected(h Host, addr net.Addr, from string) (address string) {
 		if !h.HasMark(seenPublic) {
 			h.Mark(seenPublic)
 		}
-	case from == "" || g.leadsToItself(from, h) || g.Private(from):
+	case !g.DeniesAll() && (from == "" || g.leadsToItself(from, h) || g.Private(from)):
 		g.SetPrivate(h)
 	default:
 		g.refuse(h.Name(), ip)

@@ -39,7 +39,7 @@ func (hs hosts) at(name string) Host {
 }
 
 func TestPrivateNames(t *testing.T) {
-	g := New(make(hosts).at, false)
+	g := New(make(hosts).at, GuardLeads)
 	for name, want := range map[string]bool{
 		"10.0.0.1": true, "192.168.1.1:8080": true, "[::1]": true, "[::1]:8080": true, "[::ffff:10.0.0.1]": true, "[64:ff9b::a00:1]": true,
 		"[2002:a00:1::]": true, "[::127.0.0.1]": true, "localhost:6379": true, "db.localhost": true, "0.0.0.0": true, "[fe80::1]": true,
@@ -57,15 +57,15 @@ func TestPrivateNames(t *testing.T) {
 
 func TestRequestsThatAreNotGuarded(t *testing.T) {
 	for name, test := range map[string]struct {
-		from     string
-		allowAll bool
+		from   string
+		access Access
 	}{
 		"made by the program":      {from: ""},
 		"led to by a private host": {from: "10.0.0.2"},
-		"everything is allowed":    {from: "a.test", allowAll: true},
+		"everything is allowed":    {from: "a.test", access: AllowAll},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := New(make(hosts).at, test.allowAll)
+			g := New(make(hosts).at, test.access)
 			if guarded, address := g.Check(test.from, "10.0.0.1"); guarded || address != "" {
 				t.Errorf("Check = %v, %q", guarded, address)
 			}
@@ -77,7 +77,7 @@ func TestRequestsThatAreNotGuarded(t *testing.T) {
 func TestRefusalsAreRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hosts := make(hosts)
-		g := New(hosts.at, false)
+		g := New(hosts.at, GuardLeads)
 		if guarded, address := g.Check("a.test", "inner.test"); !guarded || address != "" {
 			t.Errorf("at first: %v, %q", guarded, address)
 		}
@@ -101,7 +101,7 @@ func TestRefusalsAreRemembered(t *testing.T) {
 
 func TestPublicHostsStayPublic(t *testing.T) {
 	hosts := make(hosts)
-	g := New(hosts.at, false)
+	g := New(hosts.at, GuardLeads)
 	h := hosts.at("a.test")
 	g.Connected(h, publicAddr, "")
 	g.Connected(h, privateAddr, "") // the name has moved
@@ -115,7 +115,7 @@ func TestPublicHostsStayPublic(t *testing.T) {
 
 func TestPrivateHostsLeadToThemselves(t *testing.T) {
 	hosts := make(hosts)
-	g := New(hosts.at, false)
+	g := New(hosts.at, GuardLeads)
 	if address := g.Connected(hosts.at("inner.test:8080"), privateAddr, "inner.test"); address != "" {
 		t.Errorf("another port is refused at %s", address)
 	}
@@ -130,7 +130,7 @@ func TestPrivateHostsLeadToThemselves(t *testing.T) {
 // A connection that does not report an IP address, such as a net.Pipe, counts as public.
 func TestOtherAddresses(t *testing.T) {
 	hosts := make(hosts)
-	g := New(hosts.at, false)
+	g := New(hosts.at, GuardLeads)
 	pipe, _ := net.Pipe()
 	if address := g.Connected(hosts.at("b.test"), pipe.RemoteAddr(), "a.test"); address != "" || g.Private("b.test") {
 		t.Errorf("refused at %q, private = %v", address, g.Private("b.test"))

@@ -35,6 +35,9 @@ func TestAcquire(t *testing.T) {
 				t.Errorf("%s: got error %v", url, err)
 			}
 			got = append(got, fmt.Sprint(time.Since(began)))
+			if d := turn.Decision(); err == nil && (d.URL != url || !d.Allowed || d.Delay != 2*time.Second || d.Reason != report.ReasonNoRule) {
+				t.Errorf("%s: decision %+v", url, d)
+			}
 			turn.Answered(http.StatusOK, nil)
 			turn.End()
 		}
@@ -44,6 +47,37 @@ func TestAcquire(t *testing.T) {
 		s := p.Stats().Totals
 		if s.Requests != 5 || s.Pages != 4 || s.Denied != 1 {
 			t.Errorf("got %+v, want 5 requests, 4 pages, 1 denied", s)
+		}
+	})
+}
+
+// WithUserAgent sets the user agent of Check and Pages.
+func TestWithUserAgent(t *testing.T) {
+	sites := robotstest.Sites{"a.test": {
+		"/robots.txt": "User-agent: OneBot\nDisallow: /1\n\nUser-agent: TwoBot\nDisallow: /2\n\nSitemap: /map.xml\n",
+		"/map.xml":    robotstest.Sitemap("http://a.test/1", "http://a.test/2"),
+	}}
+	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		p, err := collyrobots.New(collyrobots.HTTPClient(&http.Client{Transport: web.Transport()}))
+		kit.Must(t, err)
+		defer p.Close()
+		for agent, want := range map[string]string{"OneBot/1": "http://a.test/2", "TwoBot/1": "http://a.test/1"} {
+			ctx := collyrobots.WithUserAgent(t.Context(), agent)
+			for _, url := range []string{"http://a.test/1", "http://a.test/2"} {
+				d, err := p.Check(ctx, url)
+				if kit.Must(t, err); d.Allowed != (url == want) {
+					t.Errorf("%s: %v", agent, d)
+				}
+			}
+			for e, err := range p.Pages(ctx, collyrobots.Feed{}, "http://a.test/") {
+				if kit.Must(t, err); e.Loc != want {
+					t.Errorf("%s: page %s, want %s", agent, e.Loc, want)
+				}
+			}
+			log := web.Log("a.test")
+			if last := log[len(log)-1]; last.URI != "/map.xml" || last.Header.Get("User-Agent") != agent {
+				t.Errorf("%s has requested %+v", agent, last)
+			}
 		}
 	})
 }

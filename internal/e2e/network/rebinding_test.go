@@ -234,3 +234,51 @@ func TestRebindingBetweenRuns(t *testing.T) {
 		kit.WantURIs(t, web, "10.0.0.2", "")
 	})
 }
+
+// TestRefusePrivateNetworks checks that no request goes to a private address, also if the program makes
+// it, whether the URL has the address or a name that leads there.
+func TestRefusePrivateNetworks(t *testing.T) { kit.ForEachClient(t, testRefusePrivateNetworks) }
+
+func testRefusePrivateNetworks(t *testing.T, start kit.Starter) {
+	sites := robotstest.Sites{"a.test": {"/robots.txt": "", "*": robotstest.Page()}, "inner.test": {"*": robotstest.Page()}, "10.0.0.1": {"*": robotstest.Page()}}
+	for _, ignores := range []bool{false, true} {
+		options := []collyrobots.Option{collyrobots.AllowPrivateNetworks(), collyrobots.RefusePrivateNetworks()}
+		if ignores {
+			options = append(options, collyrobots.IgnoreRobotsWithPermission())
+		}
+		kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+			c := start(t, web, nil, options...)
+			n := kit.MovingNames(c.Transport)
+			n.Set("inner.test", kit.InternalIP)
+			kit.Must(t, c.Visit("http://a.test/"))
+			n.Set("a.test", kit.InternalIP)
+			c.Transport.CloseIdleConnections()
+			for _, url := range []string{"http://10.0.0.1/", "http://inner.test/", "http://a.test/moved"} {
+				wantPrivate(t, c.Visit(url), url)
+			}
+			for _, url := range []string{"http://10.0.0.1/", "http://inner.test/"} {
+				turn, err := c.Robots.Acquire(t.Context(), kit.NewRequest(t, url))
+				if ignores && url == "http://inner.test/" {
+					turn.End() // nothing has to be requested, so there is no connection
+					continue
+				}
+				wantPrivate(t, err, url)
+			}
+			for host, want := range map[string]string{"a.test": "/robots.txt /", "inner.test": "", "10.0.0.1": ""} {
+				if ignores && want != "" {
+					want = "/"
+				}
+				kit.WantURIs(t, web, host, want)
+			}
+		})
+	}
+}
+
+// wantPrivate checks that an error is that of a private address which the program has requested.
+func wantPrivate(t *testing.T, err error, url string) {
+	t.Helper()
+	private := (*collyrobots.PrivateNetworkError)(nil)
+	if !errors.As(err, &private) || private.From != "" || private.Address != "10.0.0.1" || !strings.Contains(err.Error(), url+" has a private address (10.0.0.1)") {
+		t.Errorf("%s: %v, want a PrivateNetworkError", url, err)
+	}
+}

@@ -1,0 +1,299 @@
+package serve
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/collyrobots/collyrobots/report"
+)
+
+// schemas are the types of the schemas in openapi.json.
+var schemas = map[string]reflect.Type{
+	"TurnRequest": reflect.TypeFor[turnRequest](),
+	"Turn":        reflect.TypeFor[grant](),
+	"Answer":      reflect.TypeFor[answer](),
+	"Problem":     reflect.TypeFor[problem](),
+	"Entry":       reflect.TypeFor[entry](),
+	"Decision":    reflect.TypeFor[report.Decision](),
+	"Event":       reflect.TypeFor[report.Event](),
+	"Stats":       reflect.TypeFor[report.Stats](),
+	"Host":        reflect.TypeFor[report.HostStats](),
+}
+
+// jsonNames returns the names that the JSON of a schema may have. A field of package report that is
+// tagged "-" is a duration or an error, whose name is that of the field in snake case.
+func jsonNames(t *testing.T, schema string) map[string]bool {
+	t.Helper()
+	of, ok := schemas[schema]
+	if !ok {
+		t.Fatalf("no type for the schema %s", schema)
+	}
+	names := make(map[string]bool)
+	for i := range of.NumField() {
+		field := of.Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch {
+		case name != "-":
+			names[name] = true
+		case field.Name == "Err":
+			names["error"] = true
+		case field.Type == reflect.TypeFor[time.Duration]():
+			names[snake(field.Name)] = true
+		}
+	}
+	return names
+}
+
+// snake returns a name such as CrawlDelay as crawl_delay.
+func snake(name string) string {
+	var b strings.Builder
+	for i, r := range name {
+		if r >= 'A' && r <= 'Z' && i > 0 {
+			b.WriteByte('_')
+		}
+		b.WriteRune(r)
+	}
+	return strings.ToLower(b.String())
+}
+
+// TestBadInput checks the status and the message of requests that are not valid. None of them takes a
+// place.
+func TestBadInput(t *testing.T) {
+	long := strings.Repeat("a", maxBody)
+	inBubble(t, slow(), settings{}, func(r *rig) {
+		open := r.take("http://slow.test/1")
+		for _, test := range []struct {
+			method, target, body string
+			status               int
+			message              string
+		}{
+			{"POST", "/v1/turns", "", 400, "the body is not the expected JSON object: it is empty"},
+			{"POST", "/v1/turns", "url=http://a.test/", 400, "invalid character 'u' looking for beginning of value"},
+			{"POST", "/v1/turns", `{"url": "http://a.test/", "agent": "b"`, 400, "unexpected EOF"},
+			{"POST", "/v1/turns", `["http://a.test/"]`, 400, "the body must not be a array"},
+			{"POST", "/v1/turns", `{"url": "http://a.test/", "agent": "b"} {}`, 400, "there is more after it"},
+			{"POST", "/v1/turns", `{"url": "http://a.test/", "agent": "b", "speed": 1}`, 400, `unknown field \"speed\"`},
+			{"POST", "/v1/turns", `{"url": 7, "agent": "b"}`, 400, "url must not be a number"},
+			{"POST", "/v1/turns", `{"agent": "b"}`, 400, "url is missing"},
+			{"POST", "/v1/turns", `{"url": "ftp://a.test/", "agent": "b"}`, 400, "url is not an http or https URL: ftp://a.test/"},
+			{"POST", "/v1/turns", `{"url": "http:///x", "agent": "b"}`, 400, "url is not an http or https URL"},
+			{"POST", "/v1/turns", `{"url": "http://joe:secret@a.test:x/", "agent": "b"}`, 400, "http://xxxxx@a.test:x/"},
+			{"POST", "/v1/turns", `{"url": "http://a.test/"}`, 400, "agent is missing"},
+			{"POST", "/v1/turns", `{"url": "http://a.test/", "agent": "b\r\nX: y"}`, 400, "agent has a control character"},
+			{"POST", "/v1/turns", `{"url": "http://a.test/", "agent": "` + long[:1001] + `"}`, 400, "agent has more than 1000 bytes"},
+			{"POST", "/v1/turns", `{"url": "http://a.test/", "agent": "b", "wait": 0}`, 400, "wait is 0; it must be a number of seconds above 0"},
+			{"POST", "/v1/turns", `{"url": "http://a.test/", "agent": "b", "wait": 1e300}`, 400, "wait is 1e+300"},
+			{"POST", "/v1/turns", `{"url": "http://a.test/` + long + `", "agent": "b"}`, 413, "the body has more than 65536 bytes"},
+			{"GET", "/v1/turns", "", 405, ""},
+			{"POST", "/v1/turns/unknown", `{"status": 200}`, 404, "no open turn has this ID"},
+			{"POST", "/v1/turns/" + open.Turn, `{}`, 400, "status is missing"},
+			{"POST", "/v1/turns/" + open.Turn, `{"status": 99}`, 400, "status is 99; it must be between 200 and 599"},
+			{"POST", "/v1/turns/" + open.Turn, `{"status": 200, "headers": {"a": 1}}`, 400, "the body is not the expected JSON object"},
+			{"POST", "/v1/turns/" + open.Turn, `{"error": "` + long[:1001] + `"}`, 400, "error has more than 1000 bytes"},
+			{"POST", "/v1/turns/" + open.Turn, `{"status": 200, "headers": {"a": "` + long + `"}}`, 413, "the body has more than"},
+			{"POST", "/v1/turns/" + open.Turn, `{"status": 200}`, 204, ""},
+			{"POST", "/v1/turns/" + open.Turn, `{"status": 200}`, 404, "it was answered before"},
+			{"GET", "/v1/check?url=http://a.test/", "", 400, "agent is missing"},
+			{"GET", "/v1/check?agent=b&url=a.test", "", 400, "url is not an http or https URL"},
+			{"GET", "/v1/sitemap?agent=b&site=x", "", 400, "site is not an http or https URL"},
+			{"GET", "/v1/sitemap?agent=b&site=http://a.test&since=soon", "", 400, "since is neither a date"},
+			{"GET", "/v1/nothing", "", 404, ""},
+		} {
+			got := r.do(r.t.Context(), test.method, test.target, test.body)
+			if got.status != test.status || !strings.Contains(got.body, test.message) || len(got.body) > 500 {
+				t.Errorf("%s %s %.100s: status %d, %.300s\nwant %d, %s", test.method, test.target, test.body, got.status, got.body, test.status, test.message)
+			}
+		}
+		if n := len(r.s.turns.places); n != 0 {
+			t.Errorf("%d places are taken", n)
+		}
+	})
+}
+
+// TestGuard checks which requests of browsers and other machines are refused.
+func TestGuard(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		guard  guard
+		target string
+		header string // "Name: value"
+		status int
+	}{
+		{"loopback", guard{local: true}, "http://127.0.0.1:8094/v1/stats", "", 0},
+		{"a name below localhost", guard{local: true}, "http://robots.localhost:8094/v1/stats", "", 0},
+		{"a name of a web site", guard{local: true}, "http://evil.test/v1/stats", "", 421},
+		{"a socket", guard{}, "http://any/v1/stats", "", 0},
+		{"a web site", guard{local: true}, "http://localhost/v1/turns", "Sec-Fetch-Site: cross-site", 403},
+		{"an old browser", guard{local: true}, "http://localhost/v1/turns", "Origin: https://evil.test", 403},
+		{"the live page", guard{local: true}, "http://localhost/v1/check", "Sec-Fetch-Site: same-origin", 0},
+		{"no token", guard{token: "0123456789abcdef", local: true}, "http://robots.test/v1/stats", "", 401},
+		{"a wrong token", guard{token: "0123456789abcdef", local: true}, "http://robots.test/v1/stats", "Authorization: Bearer 0123456789abcdeg", 401},
+		{"a token", guard{token: "0123456789abcdef", local: true}, "http://robots.test/v1/stats", "Authorization: Bearer 0123456789abcdef", 0},
+		{"a browser with the token", guard{token: "0123456789abcdef", local: true}, "http://robots.test/robots/", "Authorization: Basic bWU6MDEyMzQ1Njc4OWFiY2RlZg==", 0},
+	} {
+		req := httptest.NewRequest(http.MethodGet, test.target, nil)
+		if name, value, ok := strings.Cut(test.header, ": "); ok {
+			req.Header.Set(name, value)
+		}
+		if status, why := test.guard.refusal(req); status != test.status || (why == "") != (status == 0) {
+			t.Errorf("%s: %d %s, want %d", test.name, status, why, test.status)
+		}
+	}
+}
+
+// TestArguments checks that each mistake on the command line is reported.
+func TestArguments(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte("short\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		`unexpected argument "now"`:                                        {"now"},
+		`-max-turns 0 is not between 1 and 1000000`:                        {"-max-turns=0"},
+		`-expire 2m0s is not between 1s and 1m0s`:                          {"-expire=2m"},
+		`-delay -1s is negative`:                                           {"-delay=-1s"},
+		`-stop-refused -1 is negative`:                                     {"-stop-refused=-1"},
+		`-cache cannot be used with -redis`:                                {"-cache=x", "-redis=redis://127.0.0.1"},
+		`-dialect bing: unknown dialect`:                                   {"-dialect=bing"},
+		`-pace-by server: use host, domain or address`:                     {"-pace-by=server"},
+		`-hours 22: want a window`:                                         {"-hours=22"},
+		`CrawlHours: "25:00" is not a time of day`:                         {"-hours=25:00-26:00"},
+		`-token-file: open /does/not/exist`:                                {"-token-file=/does/not/exist"},
+		`has fewer than 16 characters`:                                     {"-token-file=" + file},
+		`-listen: 0.0.0.0:0 is not a loopback address`:                     {"-listen=0.0.0.0:0"},
+		`-listen: address x: missing port in address; use an address such`: {"-listen=x"},
+		`exists and is not a socket`:                                       {"-listen=unix:" + file},
+		`-cache: `:                                                         {"-cache=" + file + "/x"},
+		`-audit: `:                                                         {"-audit=" + file + "/x"},
+		`-redis: redis: invalid URL scheme`:                                {"-redis=http://127.0.0.1"},
+		`-redis: redisstore: `:                                             {"-redis=redis://127.0.0.1:1"},
+		`flag provided but not defined: -token`:                            {"-token=x"},
+		`invalid value "soon" for flag -expire: parse error`:               {"-expire=soon"},
+	} {
+		var stderr bytes.Buffer
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		status := Run(ctx, args, &stderr)
+		cancel()
+		if status != statusFailed || !strings.HasPrefix(stderr.String(), "collyrobots serve: ") || !strings.Contains(stderr.String(), want) {
+			t.Errorf("%q: status %d, %s\nwant %s", args, status, stderr.String(), want)
+		}
+	}
+}
+
+// start serves a service on a listener until the test ends, and returns its address.
+func start(t *testing.T, address string, s settings) string {
+	t.Helper()
+	l, err := listen(address, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	service, err := newService(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- service.serve(ctx, l, nil, log) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return l.Addr().String()
+}
+
+// TestLargeHeader checks that a request with a header of 10 MB is refused, and not read to the end.
+func TestLargeHeader(t *testing.T) {
+	conn, err := net.Dial("tcp", start(t, ":0", settings{maxTurns: 10, expire: time.Minute}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprint(conn, "GET /v1/stats HTTP/1.1\r\nHost: localhost\r\n")
+	line := "X: " + strings.Repeat("a", 10_000) + "\r\n"
+	go func() {
+		for range 1000 {
+			if _, err := io.WriteString(conn, line); err != nil {
+				return
+			}
+		}
+	}()
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer discard(resp)
+	if resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("status %s", resp.Status)
+	}
+}
+
+// TestConnections checks that the number of connections is limited.
+func TestConnections(t *testing.T) {
+	limit := &connectionLimit{max: 2}
+	var ends []net.Conn
+	for range 3 {
+		client, server := net.Pipe()
+		defer client.Close()
+		limit.changed(server, http.StateNew)
+		ends = append(ends, server)
+	}
+	if _, err := ends[2].Write([]byte("x")); err != io.ErrClosedPipe {
+		t.Errorf("the third connection is open: %v", err)
+	}
+	for _, end := range ends {
+		limit.changed(end, http.StateActive)
+		limit.changed(end, http.StateClosed)
+	}
+	if n := limit.open.Load(); n != 0 {
+		t.Errorf("%d connections are counted", n)
+	}
+}
+
+// TestSocket checks that the service listens on a socket, and replaces one that a killed service has
+// left.
+func TestSocket(t *testing.T) {
+	dir, err := os.MkdirTemp("", "serve") // the path of a socket must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	name := filepath.Join(dir, "s")
+	left, err := net.Listen("unix", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left.(*net.UnixListener).SetUnlinkOnClose(false)
+	if _, err := listen("unix:"+name, false); err == nil || !strings.Contains(err.Error(), "another program listens on") {
+		t.Errorf("a socket in use: %v", err)
+	}
+	left.Close()
+	start(t, "unix:"+name, settings{maxTurns: 10, expire: time.Minute})
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", name)
+	}}
+	defer transport.CloseIdleConnections()
+	resp, err := (&http.Client{Transport: transport}).Get("http://robots/v1/stats")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer discard(resp)
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("status %s", resp.Status)
+	}
+}

@@ -1,0 +1,314 @@
+package serve
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
+)
+
+// turns has the turns that crawlers have got and not answered.
+type turns struct {
+	expire time.Duration
+	places chan struct{} // has an element for each open turn, and for each request that waits for one
+
+	// mu protects open.
+	mu   sync.Mutex
+	open map[string]openTurn
+}
+
+// An openTurn is a turn with the timer that ends it.
+type openTurn struct {
+	*collyrobots.Turn
+	timer *time.Timer
+}
+
+func newTurns(limit int, expire time.Duration) *turns {
+	return &turns{expire: expire, places: make(chan struct{}, limit), open: make(map[string]openTurn)}
+}
+
+// enter takes a place for a request that waits for a turn. It returns false if there is none.
+func (t *turns) enter() bool {
+	select {
+	case t.places <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// leave gives a place back.
+func (t *turns) leave() { <-t.places }
+
+// errExpired is the error of a turn that was not answered.
+var errExpired = errors.New("the crawler has not answered the turn")
+
+// add keeps a turn, which has a place, until it is answered or expires. It returns the ID of the
+// turn.
+func (t *turns) add(turn *collyrobots.Turn) (id string) {
+	id = rand.Text()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	timer := time.AfterFunc(t.expire, func() { t.end(id, func(turn *collyrobots.Turn) { turn.Failed(errExpired) }) })
+	t.open[id] = openTurn{Turn: turn, timer: timer}
+	return id
+}
+
+// end removes an open turn, calls answer with it, and gives its place back. It returns false if no
+// open turn has the ID.
+func (t *turns) end(id string, answer func(*collyrobots.Turn)) bool {
+	t.mu.Lock()
+	turn, ok := t.open[id]
+	delete(t.open, id)
+	t.mu.Unlock()
+	if !ok {
+		return false
+	}
+	turn.timer.Stop()
+	answer(turn.Turn)
+	t.leave()
+	return true
+}
+
+// drain waits until no turn is open and no request waits for one, or until the time has passed. It
+// keeps all places, so that no request can wait for a turn afterwards.
+func (t *turns) drain(most time.Duration) {
+	timeout := time.After(most)
+	for range cap(t.places) {
+		select {
+		case t.places <- struct{}{}:
+		case <-timeout:
+			return
+		}
+	}
+}
+
+// A turnRequest is the body of a request for a turn.
+type turnRequest struct {
+	URL   string   `json:"url"`
+	Agent string   `json:"agent"`
+	Wait  *float64 `json:"wait"` // the longest wait in seconds; nil if there is no limit
+}
+
+// maxWait is the longest wait that a request may ask for, in seconds.
+const maxWait = 7 * 24 * 3600
+
+// request returns the request of the crawler, as Plugin.Acquire needs it.
+func (q *turnRequest) request(ctx context.Context) (*http.Request, error) {
+	err := errors.Join(checkURL("url", q.URL), checkAgent(q.Agent))
+	if err != nil {
+		return nil, err
+	}
+	if q.Wait != nil && !(*q.Wait > 0 && *q.Wait <= maxWait) {
+		return nil, fmt.Errorf("wait is %v; it must be a number of seconds above 0 and at most %d", *q.Wait, maxWait)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, q.URL, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("User-Agent", q.Agent)
+	return req, nil
+}
+
+// checkURL returns an error if the value of a field is not the URL of a web page.
+func checkURL(field, text string) error {
+	if text == "" {
+		return fmt.Errorf("%s is missing", field)
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		return fmt.Errorf("%s is not an http or https URL: %s", field, term.Safe(text))
+	}
+	return nil
+}
+
+// checkAgent returns an error if a text cannot be a User-Agent header.
+func checkAgent(text string) error {
+	switch {
+	case text == "":
+		return errors.New("agent is missing: it is the User-Agent header of the crawler")
+	case len(text) > 1000:
+		return errors.New("agent has more than 1000 bytes")
+	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return errors.New("agent has a control character")
+	}
+	return nil
+}
+
+// A grant is the body of the response to a request for a turn.
+type grant struct {
+	Turn     string               `json:"turn"`
+	Expires  time.Time            `json:"expires"`
+	Decision collyrobots.Decision `json:"decision"`
+}
+
+// The causes of the end of a wait.
+var (
+	errWaited  = errors.New("the turn did not come within the time of wait")
+	errStopped = errors.New("the service is stopping")
+)
+
+// takeTurn serves POST /v1/turns.
+func (s *service) takeTurn(w http.ResponseWriter, r *http.Request) {
+	q := new(turnRequest)
+	if !read(w, r, q) {
+		return
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	defer context.AfterFunc(s.running, func() { cancel(errStopped) })()
+	req, err := q.request(ctx)
+	if err != nil {
+		fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	if q.Wait != nil {
+		timer := time.AfterFunc(time.Duration(*q.Wait*float64(time.Second)), func() { cancel(errWaited) })
+		defer timer.Stop()
+	}
+	if s.running.Err() != nil {
+		s.refuse(w, q, errStopped)
+		return
+	}
+	if !s.turns.enter() {
+		retryAfter(w, time.Second)
+		fail(w, http.StatusTooManyRequests, fmt.Sprintf("%d turns are open or waited for; -max-turns sets the limit", cap(s.turns.places)))
+		return
+	}
+	turn, err := s.robots.Acquire(ctx, req)
+	if err == nil && r.Context().Err() != nil { // the client has gone away
+		turn.Failed(collyrobots.ErrNotSent)
+		err = r.Context().Err()
+	}
+	if err != nil {
+		s.turns.leave()
+		s.refuse(w, q, err)
+		return
+	}
+	expires := time.Now().Add(s.turns.expire)
+	respond(w, http.StatusCreated, grant{Turn: s.turns.add(turn), Expires: expires, Decision: turn.Decision()})
+}
+
+// refuse responds to a request for a turn that was not granted because of err.
+func (s *service) refuse(w http.ResponseWriter, q *turnRequest, err error) {
+	var denied *collyrobots.DisallowedError
+	var private *collyrobots.PrivateNetworkError
+	switch {
+	case errors.As(err, &denied):
+		respond(w, http.StatusForbidden, problem{Error: plain(err), Decision: &denied.Decision})
+		return
+	case errors.As(err, &private):
+		fail(w, http.StatusForbidden, plain(err)+"; -allow-private allows it")
+		return
+	case errors.Is(err, errWaited):
+		retryAfter(w, s.waitFor(q))
+	default:
+		retryAfter(w, 5*time.Second)
+	}
+	fail(w, http.StatusServiceUnavailable, plain(err))
+}
+
+// plain returns the text of an error without the prefix of the library.
+func plain(err error) string { return strings.TrimPrefix(err.Error(), "collyrobots: ") }
+
+// waitFor returns how long the host of a request lets the next one wait, as far as that is known. It
+// does not wait for a robots.txt that is not known.
+func (s *service) waitFor(q *turnRequest) time.Duration {
+	ctx, cancel := context.WithTimeout(collyrobots.WithUserAgent(context.Background(), q.Agent), 100*time.Millisecond)
+	defer cancel()
+	d, err := s.robots.Check(ctx, q.URL)
+	if err != nil {
+		return 0
+	}
+	return max(d.Delay, time.Until(d.NotBefore), time.Until(d.Opens))
+}
+
+// An answer is the body of a request that answers a turn.
+type answer struct {
+	Status  int               `json:"status"`
+	Headers map[string]values `json:"headers"`
+	Error   string            `json:"error"`
+}
+
+// values are the values of a header. In JSON, a single one may be a string.
+type values []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *values) UnmarshalJSON(text []byte) error {
+	var one string
+	if json.Unmarshal(text, &one) == nil {
+		*v = values{one}
+		return nil
+	}
+	return json.Unmarshal(text, (*[]string)(v))
+}
+
+// The values of the field error that have a meaning. See Turn.Failed.
+const (
+	notSent = "not_sent" // the request was not sent
+	reset   = "reset"    // the site has reset the connection
+)
+
+// check returns the first fault of an answer.
+func (a *answer) check() error {
+	switch {
+	case a.Status == 0 && a.Error == "":
+		return errors.New("status is missing: send the status of the response, or error if there was none")
+	case a.Status != 0 && (a.Status < 200 || a.Status > 599):
+		return fmt.Errorf("status is %d; it must be between 200 and 599", a.Status)
+	case len(a.Error) > 1000:
+		return errors.New("error has more than 1000 bytes")
+	}
+	return nil
+}
+
+// give passes an answer on to its turn.
+func (a *answer) give(turn *collyrobots.Turn) {
+	if a.Status != 0 {
+		header := make(http.Header)
+		for name, values := range a.Headers {
+			for _, value := range values {
+				header.Add(name, value)
+			}
+		}
+		turn.Answered(a.Status, header)
+	}
+	switch a.Error {
+	case "":
+		turn.End()
+	case notSent:
+		turn.Failed(collyrobots.ErrNotSent)
+	case reset:
+		turn.Failed(syscall.ECONNRESET)
+	default:
+		turn.Failed(errors.New(a.Error))
+	}
+}
+
+// answerTurn serves POST /v1/turns/{id}.
+func (s *service) answerTurn(w http.ResponseWriter, r *http.Request) {
+	a := new(answer)
+	if !read(w, r, a) {
+		return
+	}
+	err := a.check()
+	if err != nil {
+		fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	if !s.turns.end(r.PathValue("id"), a.give) {
+		fail(w, http.StatusNotFound, "no open turn has this ID: it was answered before, it has expired, or the service was started again")
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}

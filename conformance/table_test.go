@@ -20,26 +20,41 @@ func TestTableIsCurrent(t *testing.T) {
 	own := []runner.Column{runner.NewColumn("collyrobots", runner.ReportOf(results))}
 	rows := runner.Rows(conformance.Cases())
 	compareTable(t, "RESULTS.md", "results", runner.Table(rows, own))
-	compareTable(t, "README.md", "summary", runner.Summary(rows, own))
+	compareTable(t, "RESULTS.md", "sections", runner.Sections(rows, own))
+	compareStart(t, "README.md", "summary", runner.Summary(rows, own, runner.ByText))
 
 	// The tests of conformance/runner/crawl check that all fetch cases are passed.
 	fetchRows := runner.FetchRows(conformance.FetchCases())
 	compareTable(t, "RESULTS.md", "fetch results", runner.Table(fetchRows, nil))
+	compareStart(t, "README.md", "fetch summary", runner.Summary(fetchRows, nil, runner.BySection, runner.ByText))
+}
+
+// TestVersions checks that the summaries name the version of each parser, and have the parsers that
+// every machine can run.
+func TestVersions(t *testing.T) {
+	for title, names := range map[string][]string{
+		"summary":       {"temoto", "grobotstxt", "benjaminestes", "samclarke"},
+		"fetch summary": {"Colly"},
+	} {
+		table := tableIn(t, "README.md", title)
+		for _, name := range names {
+			if !strings.Contains(table, "\n| "+name+" | ") {
+				t.Errorf("%s has no row for %s; run go generate", title, name)
+			}
+		}
+		for line := range strings.Lines(table) {
+			cells := strings.Split(line, " | ")
+			if own := cells[0] == "| collyrobots" || cells[0] == "| all scored cases"; !own && cells[1] == "" {
+				t.Errorf("%s: no version in %s", title, line)
+			}
+		}
+	}
 }
 
 // compareTable compares the first columns of a table in a page with those of another table.
 func compareTable(t *testing.T, page, title, want string) {
 	t.Helper()
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(text), "<!-- "+title+" -->\n")
-	got, _, found := strings.Cut(rest, "<!-- end of "+title+" -->\n")
-	if !found {
-		t.Fatalf("%s has no table %q", page, title)
-	}
-	gotLines := strings.Split(got, "\n")
+	gotLines := strings.Split(tableIn(t, page, title), "\n")
 	wantLines := strings.Split(want, "\n")
 	if len(gotLines) != len(wantLines) {
 		t.Errorf("%s: the table %q has %d lines, want %d; run go generate", page, title, len(gotLines), len(wantLines))
@@ -51,4 +66,27 @@ func compareTable(t *testing.T, page, title, want string) {
 			return
 		}
 	}
+}
+
+// compareStart compares the first lines of a table in a page with another table.
+func compareStart(t *testing.T, page, title, want string) {
+	t.Helper()
+	if got := tableIn(t, page, title); !strings.HasPrefix(got, want) {
+		t.Errorf("%s: the table %q is\n%swant, at its start,\n%srun go generate", page, title, got, want)
+	}
+}
+
+// tableIn returns a table of a page.
+func tableIn(t *testing.T, page, title string) string {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "<!-- "+title+" -->\n")
+	table, _, found := strings.Cut(rest, "<!-- end of "+title+" -->\n")
+	if !found {
+		t.Fatalf("%s has no table %q", page, title)
+	}
+	return table
 }

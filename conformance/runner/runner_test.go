@@ -88,7 +88,16 @@ func TestTable(t *testing.T) {
 	want = "| section | cases | {\"allowed\":true} | none |\n| --- | --- | --- | --- |\n" +
 		"| one: First | 2 | 1 | 0 |\n| **one** | **2** | **1** | **0** |\n" +
 		"| two: Third | 1 | 1 | 0 |\n| **two** | **1** | **1** | **0** |\n"
-	if got := Summary(Rows(suite()), []Column{columns[0], columns[4]}); got != want {
+	if got := Sections(Rows(suite()), []Column{columns[0], columns[4]}); got != want {
+		t.Errorf("sections\n%swant\n%s", got, want)
+	}
+	columns[0].Name = "first"
+	columns[0].Version = "1.2"
+	columns[0].Released = "2026-05"
+	want = "| parser | version | released | one | two | First | Third |\n| --- | --- | --- | --- | --- | --- | --- |\n" +
+		"| all scored cases |  |  | 2 | 1 | 2 | 1 |\n" +
+		"| first | 1.2 | 2026-05 | 1 | 1 | 1 | 1 |\n| none |  |  | 0 | 0 | 0 | 0 |\n"
+	if got := Summary(Rows(suite()), []Column{columns[0], columns[4]}, ByText, BySection); got != want {
 		t.Errorf("summary\n%swant\n%s", got, want)
 	}
 }

@@ -19,8 +19,10 @@ type Row struct {
 
 // A Column has the outcomes of one parser or crawler.
 type Column struct {
-	Name  string
-	cells map[string]cell // by ID
+	Name     string
+	Version  string          // "" if the table names none
+	Released string          // the month of the version, such as "2026-05"
+	cells    map[string]cell // by ID
 }
 
 // A cell says how a parser reads a case.
@@ -125,31 +127,67 @@ func writeRow(b *strings.Builder, cells []string) {
 	fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
 }
 
-// Summary returns a table in Markdown with a row for each section of a text and a column for each
+// ByText returns the name of the text of a row, which is the first part of its ID.
+func ByText(r Row) string {
+	text, _, _ := strings.Cut(r.ID, "/")
+	return text
+}
+
+// BySection returns the section of a row.
+func BySection(r Row) string { return r.Section }
+
+// Summary returns a table in Markdown with a row for each parser. Its columns are the values of the
+// keys, such as ByText. A cell is the number of scored cases with this value that the parser passes.
+// The first row has the number of scored cases.
+func Summary(rows []Row, columns []Column, keys ...func(Row) string) string {
+	var parts [][]Row
+	head := []string{"parser", "version", "released"}
+	scored := scoredOf(rows)
+	for _, key := range keys {
+		for _, part := range splitBy(scored, key) {
+			head = append(head, key(part[0]))
+			parts = append(parts, part)
+		}
+	}
+	var b strings.Builder
+	writeHead(&b, head, nil)
+	total := []string{"all scored cases", "", ""}
+	for _, part := range parts {
+		total = append(total, strconv.Itoa(len(part)))
+	}
+	writeRow(&b, total)
+	for _, c := range columns {
+		line := []string{c.Name, c.Version, c.Released}
+		for _, part := range parts {
+			line = append(line, strconv.Itoa(c.passed(part)))
+		}
+		writeRow(&b, line)
+	}
+	return b.String()
+}
+
+func scoredOf(rows []Row) []Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.Disputed })
+}
+
+// Sections returns a table in Markdown with a row for each section of a text and a column for each
 // parser. A cell is the number of scored cases that the parser passes. Sections without scored
 // cases are left out. The sections of each text are followed by a row with their sums.
-func Summary(rows []Row, columns []Column) string {
+func Sections(rows []Row, columns []Column) string {
 	var b strings.Builder
 	writeHead(&b, []string{"section", "cases"}, columns)
-	scored := slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.Disputed })
-	for _, text := range splitBy(scored, textOf) {
+	for _, text := range splitBy(scoredOf(rows), ByText) {
 		for _, section := range splitBy(text, func(r Row) string { return groupOf(r.ID) }) {
-			name := fmt.Sprintf("%s: %s", textOf(section[0]), section[0].Section)
+			name := fmt.Sprintf("%s: %s", ByText(section[0]), section[0].Section)
 			writeRow(&b, countsOf(name, section, columns))
 		}
-		sums := countsOf(textOf(text[0]), text, columns)
+		sums := countsOf(ByText(text[0]), text, columns)
 		for i := range sums {
 			sums[i] = "**" + sums[i] + "**"
 		}
 		writeRow(&b, sums)
 	}
 	return b.String()
-}
-
-// textOf returns the first part of the ID of a row, which names the text.
-func textOf(r Row) string {
-	text, _, _ := strings.Cut(r.ID, "/")
-	return text
 }
 
 // splitBy divides rows by a key, in the order of the first row with each key.
@@ -168,18 +206,23 @@ func splitBy(rows []Row, key func(Row) string) [][]Row {
 	return parts
 }
 
-// countsOf returns a line of the summary: a name, the number of rows, and how many of them each
-// parser passes.
+// countsOf returns a line of Sections: a name, the number of rows, and how many of them each parser
+// passes.
 func countsOf(name string, rows []Row, columns []Column) []string {
 	line := []string{name, strconv.Itoa(len(rows))}
 	for _, c := range columns {
-		passed := 0
-		for _, r := range rows {
-			if c.cells[r.ID].passed {
-				passed++
-			}
-		}
-		line = append(line, strconv.Itoa(passed))
+		line = append(line, strconv.Itoa(c.passed(rows)))
 	}
 	return line
+}
+
+// passed returns how many of the rows the parser passes.
+func (c *Column) passed(rows []Row) int {
+	n := 0
+	for _, r := range rows {
+		if c.cells[r.ID].passed {
+			n++
+		}
+	}
+	return n
 }

@@ -155,6 +155,8 @@ const importRules = `
 	internal/interop/adapters/colly: ./conformance github.com/gocolly/colly/v2
 	internal/interop/adapters/temoto: ./conformance github.com/temoto/robotstxt
 	internal/interop/adapters/grobotstxt: ./conformance github.com/jimsmart/grobotstxt
+	internal/interop/adapters/benjaminestes: ./conformance github.com/benjaminestes/robots
+	internal/interop/adapters/samclarke: ./conformance github.com/samclarke/robotstxt
 
 	# Decisions about many URLs in files.
 	cmd/collyrobots/internal/batch: . ./report ./dialect github.com/maypok86/otter/v2
@@ -299,6 +301,10 @@ func TestImportRulesCatch(t *testing.T) {
 	}
 }
 
+// skippedFolders are the names of folders that have no text of this repository. node_modules has
+// the packages of npm that internal/interop/adapters/install has installed.
+var skippedFolders = []string{".git", "node_modules", "testdata"}
+
 // modulesOf returns the folders of all modules of this repository: "." for the main module.
 func modulesOf(t *testing.T) (folders []string) {
 	t.Helper()
@@ -306,7 +312,7 @@ func modulesOf(t *testing.T) (folders []string) {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "testdata"):
+		case entry.IsDir() && slices.Contains(skippedFolders, entry.Name()):
 			return fs.SkipDir
 		case entry.Name() == "go.mod":
 			folders = append(folders, filepath.ToSlash(filepath.Dir(name)))
@@ -426,7 +432,7 @@ func importsBelow(t *testing.T, root string, tests bool) map[string][]string {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && name != root && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata"):
+		case entry.IsDir() && name != root && (strings.HasPrefix(entry.Name(), ".") || slices.Contains(skippedFolders, entry.Name())):
 			return fs.SkipDir
 		case entry.IsDir() || !strings.HasSuffix(name, ".go") || !tests && strings.HasSuffix(name, "_test.go"):
 			return nil

@@ -197,7 +197,7 @@ func textFiles(t *testing.T) []string {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "testdata"):
+		case entry.IsDir() && slices.Contains(skippedFolders, entry.Name()):
 			return fs.SkipDir
 		case slices.Contains([]string{".go", ".md", ".html", ".js", ".lua", ".yml"}, path.Ext(name)):
 			names = append(names, filepath.ToSlash(name))

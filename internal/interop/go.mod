@@ -12,6 +12,7 @@ replace (
 )
 
 require (
+	github.com/benjaminestes/robots v2.0.4+incompatible
 	github.com/chromedp/cdproto v0.0.0-20250724212937-08a3db8b4327
 	github.com/chromedp/chromedp v0.14.2
 	github.com/collyrobots/collyrobots v0.1.0
@@ -19,6 +20,7 @@ require (
 	github.com/collyrobots/collyrobots/frontier v0.1.0
 	github.com/gocolly/colly/v2 v2.3.0
 	github.com/jimsmart/grobotstxt v1.0.3
+	github.com/samclarke/robotstxt v0.0.0-20171127213916-2817654b7988
 	github.com/temoto/robotstxt v1.1.2
 	github.com/transparency-dev/formats v0.0.0-20251017110053-404c0d5b696c
 	github.com/transparency-dev/merkle v0.0.2

@@ -38,11 +38,19 @@ func need(t *testing.T, program string, files ...string) {
 	}
 }
 
-// ask runs the cases of RFC 9309 on a parser.
+// needRun skips the test if a command fails, because this machine does not have a library.
+func needRun(t *testing.T, command ...string) {
+	t.Helper()
+	if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
+		t.Skipf("%v: %v\n%s", command, err, out)
+	}
+}
+
+// ask runs the cases of the first section of RFC 9309 on a parser.
 func ask(t *testing.T, args ...string) map[string]*runner.Result {
 	t.Helper()
 	program := &runner.Program{Args: args, Stderr: t.Output(), Limit: 5 * time.Minute}
-	results, err := runner.Run(t.Context(), program.Ask, conformance.Cases(), runner.Selection{Dialect: "rfc9309"})
+	results, err := runner.Run(t.Context(), program.Ask, conformance.Cases(), runner.Selection{Dialect: "rfc9309", Pattern: "rfc9309/2.1/"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,24 +69,59 @@ func ask(t *testing.T, args ...string) map[string]*runner.Result {
 func checkParser(t *testing.T, args ...string) {
 	t.Helper()
 	results := ask(t, args...)
-	for _, id := range []string{"rfc9309/2.1/rule-denies", "rfc9309/2.1/rule-leaves-rest", "rfc9309/2.2.2/prefix", "rfc9309/2.2.4/sitemap-several"} {
+	for _, id := range []string{"rfc9309/2.1/rule-denies", "rfc9309/2.1/rule-leaves-rest", "rfc9309/2.1/rules-of-other-crawler"} {
 		if r := results[id]; r == nil || !r.Passed() {
 			t.Errorf("%s: %+v", id, r)
 		}
 	}
 }
 
-func TestTemoto(t *testing.T)     { checkParser(t, build(t, "temoto")) }
-func TestGrobotstxt(t *testing.T) { checkParser(t, build(t, "grobotstxt")) }
+// TestGo runs the adapters for parsers in Go.
+func TestGo(t *testing.T) {
+	for _, name := range []string{"temoto", "grobotstxt", "benjaminestes", "samclarke"} {
+		t.Run(name, func(t *testing.T) { checkParser(t, build(t, name)) })
+	}
+}
 
 func TestPython(t *testing.T) {
 	need(t, "python3")
 	checkParser(t, "python3", "python/adapter.py")
 }
 
+// debianPython is the Python that Debian installs packages for.
+const debianPython = "/usr/bin/python3"
+
+func TestProtego(t *testing.T) {
+	needRun(t, debianPython, "-c", "import protego")
+	checkParser(t, debianPython, "python/protego_adapter.py")
+}
+
+func TestPerl(t *testing.T) {
+	needRun(t, "perl", "-MJSON::PP", "-MLWP::RobotUA", "-e", "1")
+	checkParser(t, "perl", "perl/adapter.pl")
+	checkCrawler(t, "perl", "perl/crawler.pl")
+}
+
+func TestRuby(t *testing.T) {
+	needRun(t, "ruby", "-e", "require 'webrobots'")
+	checkParser(t, "ruby", "ruby/adapter.rb")
+}
+
+// TestNPM runs the adapters for parsers of npm, if they are installed.
 func TestNPM(t *testing.T) {
-	need(t, "node", "npm/node_modules/robots-parser")
-	checkParser(t, "node", "npm/adapter.js")
+	for pkg, file := range map[string]string{
+		"exclusion":         "exclusion.mjs",
+		"pyodide":           "pyodide.mjs",
+		"robots":            "robots.js",
+		"robots-parser":     "robots-parser.js",
+		"robots-txt-guard":  "robots-txt-guard.js",
+		"robots-txt-parser": "robots-txt-parser.js",
+	} {
+		t.Run(pkg, func(t *testing.T) {
+			need(t, "node", "npm/node_modules/"+pkg)
+			checkParser(t, "node", "npm/"+file)
+		})
+	}
 }
 
 // TestGoogle runs the adapter of Google's program on a script that denies every URL, unless the
@@ -118,4 +161,21 @@ func TestColly(t *testing.T) { checkCrawler(t, build(t, "colly")) }
 func TestPythonCrawler(t *testing.T) {
 	need(t, "python3")
 	checkCrawler(t, "python3", "python/crawler.py")
+}
+
+func TestScrapy(t *testing.T) {
+	needRun(t, debianPython, "-c", "import scrapy")
+	checkCrawler(t, debianPython, "python/scrapy_crawler.py")
+}
+
+func TestCrawlee(t *testing.T) {
+	need(t, "node", "npm/node_modules/@crawlee/cheerio")
+	checkCrawler(t, "node", "npm/crawlee.js")
+}
+
+// TestLinks runs the adapter for crawlers that follow the links of a page.
+func TestLinks(t *testing.T) {
+	need(t, "python3")
+	need(t, "wget")
+	checkCrawler(t, "python3", "python/links.py", "wget", "--recursive", "--level=1", "--quiet", "--user-agent={agent}", "{page}")
 }

@@ -15,5 +15,6 @@ def answer(q):
     return {"allowed": allowed, "delay": parser.crawl_delay(q["agent"]) or 0, "sitemaps": parser.site_maps() or [], "interval": interval}
 
 
-for line in sys.stdin:
-    print(json.dumps(answer(json.loads(line))), flush=True)
+if __name__ == "__main__":  # npm/pyodide.mjs calls answer itself
+    for line in sys.stdin:
+        print(json.dumps(answer(json.loads(line))), flush=True)

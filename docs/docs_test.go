@@ -35,6 +35,7 @@ import (
 var elsewhere = map[string]string{
 	"docs/many-processes.md": "store/redisstore",
 	"docs/metrics.md":        "metrics/prom",
+	"docs/playground.md":     "internal/interop/browsertest",
 	"docs/view.md":           "view",
 }
 

@@ -172,6 +172,9 @@ const importRules = `
 	# From a file and URLs to the decisions of all dialects, for the command and for the playground.
 	cmd/collyrobots/internal/readings: ./dialect ./usage ./cmd/collyrobots/internal/lint !io !os !net/http !log
 
+	cmd/collyrobots/internal/wasm:     ./cmd/collyrobots/internal/readings !io !os !net !log
+	playground:
+
 	# The command that estimates how long a crawl will take.
 	cmd/collyrobots/internal/plan:     . ./report ./dialect ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/robotsfile ./cmd/collyrobots/internal/term ./sitemap ./store github.com/gocolly/colly/v2
 

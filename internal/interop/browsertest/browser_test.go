@@ -145,6 +145,7 @@ func (b *tab) quiet(page string) {
 		b.Fatal(err)
 	}
 	for _, request := range b.requests {
+		request = strings.TrimPrefix(request, "blob:") // of a script that the page has made
 		if u, err := url.Parse(request); err != nil || u.Host != home.Host || !strings.HasPrefix(u.Path, home.Path) {
 			b.Errorf("request to another origin: %s", request)
 		}

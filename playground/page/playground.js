@@ -57,13 +57,17 @@ function nameChanged() {
   ask();
 }
 
-// urlsChanged reads the list of URLs. The selected one is that of the line with the caret.
-function urlsChanged() {
+// readURLs reads the list of URLs. The selected one is that of the line with the caret.
+function readURLs() {
   const lines = list.value.split("\n").slice(0, maxURLs).map(line => line.trim());
   urls = [...new Set(lines.filter(line => line))];
   const atCaret = caretURL();
   if (atCaret) selected = atCaret;
   if (!urls.includes(selected)) selected = urls[0] ?? "";
+}
+
+function urlsChanged() {
+  readURLs();
   ask();
   changed();
 }
@@ -160,7 +164,7 @@ function put(input) {
   list.setSelectionRange(0, 0);
   selected = "";
   shownURLs = shownFindings = step;
-  urlsChanged();
+  readURLs();
   fileChanged();
 }
 

@@ -1,5 +1,5 @@
 // This is the page. It connects the fields with the workers.
-import { byId, make, many, number, set } from "./dom.js";
+import { byId, make, many, number, plain, set } from "./dom.js";
 import { setLines, setMarks, show } from "./editor.js";
 import { examples } from "./examples.js";
 import { compile, Reader } from "./reader.js";
@@ -9,6 +9,7 @@ import { decode, encode } from "./share.js";
 const dialects = Object.keys(names);
 const maxURLs = 10_000; // the lines of the list that count
 const maxFile = 2_000_000; // bytes of a file that are read
+const maxLink = 1_000_000; // characters of a link
 const step = 50; // rows that are shown at once
 
 // The input. bytes is the text of the file: that of the field in UTF-8, or that of a file which was
@@ -123,7 +124,7 @@ function render() {
   byId("matrix").hidden = urls.length === 0 || quick.tdmrep === true;
   matrix(urls, rowOf, asked, selected, shownURLs, url => select(url));
   summary(asked);
-  set(byId("selected"), selected);
+  set(byId("selected"), plain(selected));
   byId("selected").hidden = !selected;
   verdict(row, asked);
   readings(row, asked, groups);
@@ -156,7 +157,7 @@ function more(id, count, shown) {
 // put replaces the whole input. input.text is a Uint8Array.
 function put(input) {
   bytes = input.text;
-  text.value = new TextDecoder().decode(bytes);
+  text.value = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
   text.scrollTop = 0;
   text.setSelectionRange(0, 0);
   name.value = input.name;
@@ -179,11 +180,12 @@ async function openFile(file) {
   const content = new Uint8Array(await file.slice(0, maxFile).arrayBuffer());
   put({ text: content, name: name.value, urls: list.value });
   edited();
-  set(byId("status"), `${file.name} is open.${file.size > maxFile ? ` Only its first ${number(maxFile)} bytes were read.` : ""}`);
+  set(byId("status"), `${plain(file.name)} is open.${file.size > maxFile ? ` Only its first ${number(maxFile)} bytes were read.` : ""}`);
 }
 
 async function copyLink() {
   const fragment = await encode({ text: bytes, name: name.value, urls: list.value });
+  if (fragment.length > maxLink) return set(byId("status"), "The input is too large for a link.");
   history.replaceState(null, "", fragment);
   const length = location.href.length;
   let where = "The link is in the address bar and in the clipboard.";

@@ -93,9 +93,9 @@ export function verdict(row, dialects) {
   const element = byId("verdict"), known = dialects.map(d => row?.readings?.get(d)).filter(r => r);
   const allowed = known.filter(r => r.allowed).length;
   element.className = "verdict";
+  element.hidden = dialects.length === 0;
   if (!row || row.error) return set(element, row?.error ? `This is ${row.error}.` : "");
-  if (known.length === 0) return set(element, "");
-  if (known.length < dialects.length) return;
+  if (known.length < dialects.length) return set(element, "");
   if (allowed === known.length) element.classList.add("yes");
   else element.classList.add(allowed === 0 ? "no" : "split");
   set(element, allowed === known.length ? "All dialects allow this URL." : allowed === 0 ? "All dialects deny this URL." :

@@ -1,6 +1,6 @@
 // This file keeps the input in the fragment of a link. Browsers do not send the fragment to the server.
 
-const longest = 4_000_000; // bytes of the input in a link
+const longest = 16_000_000; // bytes of the decoded input, which may have six bytes for each byte of the file
 
 // encode returns a fragment for an input. text is a Uint8Array.
 export async function encode({ text, name, urls }) {

@@ -16,7 +16,7 @@ async function begin(files, module) {
 
 onmessage = ({ data }) => {
   if (data.module) {
-    begin(data.files, data.module).catch(error => postMessage({ failed: String(error) }));
+    begin(data.files, data.module).catch(fail);
     return;
   }
   Object.assign(input, data);
@@ -24,13 +24,15 @@ onmessage = ({ data }) => {
   work();
 };
 
+const fail = error => postMessage({ failed: String(error) });
+
 // work answers questions until the latest one is answered.
 async function work() {
   if (working || !self.readRobots) return;
   working = true;
   for (let answered = -1; answered !== asked; ) {
     answered = asked;
-    await answer();
+    await answer().catch(fail);
   }
   working = false;
 }

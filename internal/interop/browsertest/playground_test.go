@@ -311,6 +311,9 @@ func (p playground) testBadInput(b *tab) {
 		if over := eval[int](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
 			b.Errorf("%s: %d px too wide", test.what, over)
 		}
+		if eval[bool](b, `/[\u0000-\u0008\u202a-\u202e\u2066-\u2069]/.test(document.body.innerText)`) {
+			b.Errorf("%s: the page shows control characters unescaped", test.what)
+		}
 	}
 	b.within(time.Minute, `document.querySelector("#urls-count").textContent === "10,000 URLs, the dialects differ about 1,000"`)
 	b.run(chromedp.Click("#more-urls"))

@@ -130,6 +130,7 @@ function render() {
   readings(row, asked, groups);
   usage(row, quick.tdmrep);
   findings(linter.findings, shownFindings);
+  byId("findings").classList.toggle("stale", linter.version !== textVersion);
   more("more-findings", linter.findings?.length ?? 0, shownFindings);
   more("more-urls", urls.length, shownURLs);
   setMarks(marksOf(row, asked, groups), faultsOf(linter.findings));
@@ -165,6 +166,7 @@ function put(input) {
   list.setSelectionRange(0, 0);
   selected = "";
   shownURLs = shownFindings = step;
+  for (const reader of readers) reader.forget();
   readURLs();
   fileChanged();
 }

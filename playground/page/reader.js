@@ -14,11 +14,8 @@ export async function compile() {
 export class Reader {
   // dialects are the dialects that the worker decides in. changed is called after each answer.
   constructor(dialects, lint, changed) {
-    this.version = 0; // of the text and the name that groups and rows belong to
-    this.groups = [];
-    this.rows = new Map(); // by URL
-    this.findings = undefined; // until the worker has looked for faults
-    this.took = 0; // the milliseconds that the latest answer took
+    this.version = 0; // of the text and the name that the answers belong to
+    this.forget();
     this.sent = { dialects, lint };
     this.changed = changed;
     // A worker with a blob URL has the content security policy of the page.
@@ -27,6 +24,13 @@ export class Reader {
     this.worker.onmessage = ({ data }) => this.#take(data);
     this.worker.onerror = event => this.#take({ failed: event.message });
     this.worker.postMessage(this.sent);
+  }
+
+  // forget removes the answers.
+  forget() {
+    this.groups = [];
+    this.rows = new Map(); // by URL
+    this.findings = undefined; // until the worker has looked for faults
   }
 
   start(module) { this.worker.postMessage({ module, files }); }
@@ -41,7 +45,7 @@ export class Reader {
     this.worker.postMessage(message);
   }
 
-  #take({ version, urls, answer, took, failed }) {
+  #take({ version, urls, answer, failed }) {
     if (failed) {
       this.failed = failed;
       this.changed();
@@ -49,7 +53,6 @@ export class Reader {
     }
     if (version !== this.version) this.rows = new Map();
     this.version = version;
-    this.took = took;
     this.tdmrep = answer.tdmrep;
     this.token = answer.token;
     this.groups = answer.groups;

@@ -169,6 +169,7 @@ function put(input) {
   for (const reader of readers) reader.forget();
   readURLs();
   fileChanged();
+  render();
 }
 
 // edited removes an earlier input from the address, so that the address never shows another input

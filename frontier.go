@@ -72,9 +72,8 @@ func Frontier(f urlstore.Store) Option {
 // without the option Frontier do nothing if the frontier is nil.
 type frontier struct {
 	*core
-	store    urlstore.Store
-	visits   *arrivals.Visits
-	arriving sync.Map // *arrival by *colly.Request
+	store  urlstore.Store
+	visits *arrivals.Visits
 
 	unrecorded atomic.Int64          // pages that could not be recorded
 	failure    atomic.Pointer[error] // the first error of store; nil if there is none
@@ -106,14 +105,21 @@ type storedKey struct {
 
 func keyOf(p *urlstore.Page) storedKey { return storedKey{collector: p.Collector, url: p.URL} }
 
-// An arrival is a request that has reached the first OnRequest callback and not yet that of the
-// plugin.
+// An arrival is what the option Frontier knows about a request: until the request has passed the
+// OnRequest callback of the plugin and, if it has an attempt then, until the result of that is known.
 type arrival struct {
 	visit     *arrivals.Visit // nil if Colly has not looked whether the URL was visited
 	submitted *fedPage        // its page, if that comes from the urlstore.Store; otherwise nil
 	page      *urlstore.Page  // to be recorded; nil if the request is not recorded
 
-	unrecorded bool // the page could not be recorded, so the visit arrives when the page has ended
+	attempt    *fedPage // to fetch the page, which did not wait in the urlstore.Store; nil if there is none
+	unrecorded bool     // the page could not be recorded, so the visit arrives when the page has ended
+}
+
+// take makes r the owner of an attempt, which is not in the Context of r.
+func (a *arrival) take(attempt *fedPage, r *colly.Request) {
+	attempt.owner.Store(r)
+	a.attempt = attempt
 }
 
 // add gives a collector its number, and watches its storage.
@@ -176,7 +182,7 @@ func (h *hooks) onArrival(r *colly.Request) {
 	case h.isRecordable(r):
 		a.page = h.newPageOf(r, fed)
 	}
-	h.frontier.arriving.Store(r, a)
+	h.tracked.Set(r, a)
 }
 
 // addLastRequestCallback adds an OnRequest callback after those of the user, which sees the pages
@@ -185,7 +191,7 @@ func (h *hooks) onArrival(r *colly.Request) {
 func (h *hooks) addLastRequestCallback() {
 	h.added.Store(1)
 	h.c.OnRequest(func(r *colly.Request) {
-		page := h.fed.of(r)
+		page := h.fedPageOf(r)
 		if r.IsAbort() {
 			page.aborted()
 		} else {
@@ -198,13 +204,13 @@ func (h *hooks) addLastRequestCallback() {
 // visit are recorded before the page itself is done. All requests of the collector wait for it,
 // because Colly reads its callbacks without a lock.
 func (h *hooks) addLastCallbacks() {
-	h.c.OnError(func(r *colly.Response, _ error) { h.settlePage(r.Request, h.fed.of(r.Request)) })
+	h.c.OnError(func(r *colly.Response, _ error) { h.settlePage(r.Request, h.fedPageOf(r.Request)) })
 	h.handle.AddLast(h.onDone)
 }
 
 // onDone is the last callback of a page.
 func (h *hooks) onDone(r *colly.Response) {
-	page := h.fed.of(r.Request)
+	page := h.fedPageOf(r.Request)
 	keep := h.keeper(r)
 	if page != nil && page.stored {
 		page.keep = keep
@@ -313,12 +319,14 @@ func survivesJSON(value any) bool {
 // the hooks report the result of, which may be nil.
 func (h *hooks) record(r *colly.Request, fed *fedPage) (page *fedPage, goOn bool) {
 	f := h.frontier
-	found, ok := f.arriving.LoadAndDelete(r)
-	if !ok {
+	a := h.tracked.Get(r)
+	if a == nil {
 		return fed, true
 	}
-	a := found.(*arrival)
 	defer func() {
+		if a.attempt == nil {
+			h.tracked.Unset(r)
+		}
 		if a.unrecorded {
 			a.visit.Passed()
 		} else {
@@ -339,7 +347,7 @@ func (h *hooks) record(r *colly.Request, fed *fedPage) (page *fedPage, goOn bool
 		f.fail(a.page, err)
 		page = f.goOnUnrecorded(h, a, fed)
 		page.hookMayFail = h.c.DetectCharset
-		h.fed.take(page, r)
+		a.take(page, r)
 		return page, true
 	}
 	fed.end(feed.Done)
@@ -347,7 +355,7 @@ func (h *hooks) record(r *colly.Request, fed *fedPage) (page *fedPage, goOn bool
 	case goesOn:
 		page = f.handOut(a.page, r.Ctx)
 		page.hookMayFail = h.c.DetectCharset
-		h.fed.take(page, r)
+		a.take(page, r)
 	case isParked:
 		r.Abort()
 		f.tellParked(r, a.page, numbers{collector: h.c.ID, request: r.ID})
@@ -439,12 +447,21 @@ func (f *frontier) recordLate(h *hooks, p *urlstore.Page) {
 	f.wake(h)
 }
 
-// release makes the hooks of an attempt no longer find it. If they may come after all, they do.
+// release makes the hooks of an attempt no longer find it. If they may come after all, they do, but
+// the attempt does not keep its request alive.
 func (f *frontier) release(attempt *fedPage, result feed.Result) {
-	if result == feed.Unsent {
-		f.fed.giveUp(attempt)
-	} else {
-		f.fed.forget(attempt)
+	r := attempt.owner.Load()
+	if r == nil {
+		return
+	}
+	a := f.tracked.Get(r)
+	switch {
+	case a == nil, a.attempt != attempt:
+	case result == feed.Unsent:
+		attempt.owner.Store(nil)
+		f.tracked.Weaken(r)
+	default:
+		f.tracked.Unset(r)
 	}
 }
 

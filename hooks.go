@@ -47,7 +47,6 @@ type hooks struct {
 	callbacks    int  // the number of OnRequest callbacks of c up to that of the plugin
 	byCollector  bool // for some hosts, robots.txt is read under the collector's UserAgent
 	enforcesTags bool // the option EnforceRobotsTags is set for some hosts
-	tracked      *track.Requests
 
 	visits *arrivals.Storage // the collector's storage; nil without the options Frontier and EnforceRobotsTags
 
@@ -63,7 +62,6 @@ type hooks struct {
 // attach registers the hooks.
 func (h *hooks) attach() {
 	h.byCollector = slices.ContainsFunc(h.settings.all(), (*hostSettings).byCollector)
-	h.tracked = track.NewRequests(h.handle.Hold, h.readSitemaps)
 	h.c.OnRequest(h.onRequest)
 	if h.frontier != nil {
 		h.handle.OnRequestFirst(h.onArrival)
@@ -295,7 +293,7 @@ func (h *hooks) onRequestHeaders(r *colly.Request) {
 	if !hasRobots(r.URL) {
 		return
 	}
-	fed := h.fed.of(r)
+	fed := h.fedPageOf(r)
 	fed.stopWait()
 	q := h.takeRequest(r.URL)
 	if q == nil { // the record was dropped while the request waited for a LimitRule slot
@@ -348,7 +346,7 @@ func (h *hooks) begin(q *request, r *colly.Request) error {
 func (h *hooks) onResponse(r *colly.Response) {
 	defer h.tellDebugger()
 	wouldDeny := h.tracked.Hook(r.Request)
-	h.fed.of(r.Request).stopWait()
+	h.fedPageOf(r.Request).stopWait()
 	if h.isUnchanged(r) {
 		hideFromXML(r.Request.URL)
 	}
@@ -443,7 +441,7 @@ func (h *hooks) onScraped(r *colly.Response) {
 // the plugin was closed while requests were under way, the last of them releases the collector.
 // status is 0 if there was no response.
 func (h *hooks) finish(r *colly.Request, status int, o outcome) {
-	h.end(h.fed.of(r), status, o)
+	h.end(h.fedPageOf(r), status, o)
 	h.readSitemaps()
 	if h.closed.Load() && h.requests.Empty() {
 		h.handle.Release(h.controller, h.requests.Empty)
@@ -468,7 +466,7 @@ func (h *hooks) readSitemaps() { h.sitemaps.run(h.c, h) }
 // expectHook is called when an exchange of r has ended.
 func (h *hooks) expectHook(r *colly.Request) {
 	if h.sitemaps.pending() && !h.closed.Load() {
-		h.tracked.Expect(r)
+		h.tracked.Expect(r, h.handle.Hold, h.readSitemaps)
 	}
 }
 
@@ -504,7 +502,7 @@ func (h *hooks) endRetries(q *request, r *colly.Request, err error) {
 	q.close()
 	r.Abort()
 	h.warnOfRetries(r, err)
-	page := h.fed.of(r)
+	page := h.fedPageOf(r)
 	h.finish(r, 0, outcomeOf(err)) // Colly calls no other hook for an aborted request
 	page.settle()
 }

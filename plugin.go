@@ -58,6 +58,7 @@ func New(opts ...Option) (*Plugin, error) {
 		started:   time.Now(),
 		bubbled:   inBubble(),
 		requests:  handoff.New((*request).abandon),
+		tracked:   track.NewRequests[arrival](),
 		shadows:   newShadows(config.shadows),
 		untracked: newUntracked(),
 	}
@@ -95,6 +96,7 @@ type core struct {
 	started   time.Time
 	bubbled   bool // it was made in a bubble of testing/synctest
 	requests  *handoff.Table[request]
+	tracked   *track.Requests[arrival]
 	retries   track.Retries
 	shadows   shadows
 	debuggers debuggers
@@ -246,11 +248,11 @@ func (p *Plugin) Close() error {
 	if p.requests.Empty() {
 		p.debuggers.deliver()
 	}
+	p.tracked.Close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range p.hooks {
 		if h := w.Value(); h != nil {
-			h.tracked.Close()
 			h.handle.Release(p.controller, p.requests.Empty)
 		}
 	}

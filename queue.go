@@ -12,11 +12,9 @@ import (
 	"iter"
 	"math/rand/v2"
 	"net/http"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
-	"weak"
 
 	"github.com/gocolly/colly/v2"
 	"github.com/gocolly/colly/v2/queue"
@@ -678,13 +676,11 @@ func (p *fedPage) over() bool {
 	return p.ended || p.lapsed
 }
 
-// fedPages finds the fed page of a request. colly/queue serializes its requests, so their Context
-// contains the name of the page.
+// fedPages finds the fed page in the Context of a request. colly/queue serializes its requests, so
+// their Context contains the name of the page.
 type fedPages struct {
 	inUse  atomic.Bool // pages may be fed; if false, no Context is searched
 	byName sync.Map    // *fedPage by name
-	taken  sync.Map    // *fedPage by *colly.Request: pages of a urlstore.Store that did not wait in it
-	late   sync.Map    // *fedPage by weak.Pointer[colly.Request]: those that have lapsed
 }
 
 // name gives p a name until its result is known. The name is unique, even among other processes.
@@ -733,46 +729,20 @@ func (f *fedPages) claim(r *colly.Request, hookMayFail bool) *fedPage {
 	return f.of(r)
 }
 
-// of returns the fed page that r has claimed, or nil.
+// of returns the page in the Context of r if r has claimed it, and nil otherwise.
 func (f *fedPages) of(r *colly.Request) *fedPage {
-	if !f.inUse.Load() {
+	p := f.in(r.Ctx)
+	if p == nil || p.owner.Load() != r {
 		return nil
 	}
-	if p, ok := f.taken.Load(r); ok {
-		return p.(*fedPage)
-	}
-	if p := f.in(r.Ctx); p != nil && p.owner.Load() == r {
-		return p
-	}
-	if p, ok := f.late.Load(weak.Make(r)); ok {
-		return p.(*fedPage)
-	}
-	return nil
+	return p
 }
 
-// take makes r the owner of p, which is not in the Context of r, until the result of p is known.
-func (f *fedPages) take(p *fedPage, r *colly.Request) {
-	p.owner.Store(r)
-	f.taken.Store(r, p)
-}
-
-// giveUp is called when a page that r may have taken has lapsed. Hooks that are called
-// later still find the page, but it does not keep r alive.
-func (f *fedPages) giveUp(p *fedPage) {
-	r := p.owner.Load()
-	_, taken := f.taken.LoadAndDelete(r)
-	if !taken {
-		return
+// fedPageOf returns the fed page of r: the one that did not wait in a urlstore.Store, or the one in
+// its Context that r has claimed. It returns nil if there is none.
+func (c *core) fedPageOf(r *colly.Request) *fedPage {
+	if a := c.tracked.Get(r); a != nil && a.attempt != nil {
+		return a.attempt
 	}
-	p.owner.Store(nil)
-	w := weak.Make(r)
-	f.late.Store(w, p)
-	runtime.AddCleanup(r, func(w weak.Pointer[colly.Request]) { f.late.Delete(w) }, w)
-}
-
-// forget is called when the result of p is known.
-func (f *fedPages) forget(p *fedPage) {
-	if r := p.owner.Load(); r != nil {
-		f.taken.Delete(r)
-	}
+	return c.fed.of(r)
 }

@@ -289,7 +289,7 @@ func (h *hooks) skipFresh(q *request, r *colly.Request) {
 	q.close()
 	r.Abort()
 	h.revalidation.fresh.Add(1)
-	page := h.fed.of(r)
+	page := h.fedPageOf(r)
 	h.unchanged(r, 0)
 	h.finish(r, http.StatusNotModified, outcome{})
 	page.settle()

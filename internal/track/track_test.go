@@ -21,6 +21,9 @@ func request(path string) *colly.Request {
 	}
 }
 
+// A page is what a caller of Requests knows about a request.
+type page struct{ url string }
+
 // retry returns what Colly's Request.Retry makes of a request.
 func retry(r *colly.Request) *colly.Request {
 	u := *r.URL
@@ -218,7 +221,7 @@ func TestRetriesAreBounded(t *testing.T) {
 }
 
 func TestHookReturnsTheDenialOnce(t *testing.T) {
-	rs := NewRequests(nil, nil)
+	rs := NewRequests[page]()
 	r := request("/")
 	if err := rs.Hook(r); err != nil {
 		t.Errorf("got %v before Deny", err)
@@ -243,7 +246,7 @@ func TestHookReturnsTheDenialOnce(t *testing.T) {
 
 // Close leaves the denials of requests that are under way.
 func TestHookAfterClose(t *testing.T) {
-	rs := NewRequests(nil, nil)
+	rs := NewRequests[page]()
 	r := request("/")
 	denied := errors.New("denied")
 	rs.Deny(r, denied)
@@ -253,11 +256,14 @@ func TestHookAfterClose(t *testing.T) {
 	}
 }
 
-// A request that Colly forgets without a hook is not remembered.
+// Requests that Colly forgets without a hook are not remembered.
 func TestRequestsThatAreGone(t *testing.T) {
-	rs := NewRequests(nil, nil)
+	rs := NewRequests[page]()
 	for range 100 {
 		rs.Deny(request("/"), errors.New("denied"))
+		r := request("/")
+		rs.Set(r, new(page))
+		rs.Weaken(r)
 	}
 	for range 10_000 {
 		runtime.GC()
@@ -270,49 +276,92 @@ func TestRequestsThatAreGone(t *testing.T) {
 }
 
 func TestExpect(t *testing.T) {
-	for name, test := range map[string]struct {
-		run                    func(rs *Requests, r *colly.Request)
+	type test struct {
+		*Requests[page]
+		r                      *colly.Request
+		held, missed, released int
+	}
+	expect := func(t *test) {
+		hold := func() func() { t.held++; return func() { t.released++ } }
+		t.Expect(t.r, hold, func() { t.missed++ })
+	}
+	for name, want := range map[string]struct {
+		run                    func(t *test)
 		held, missed, released int
 	}{
 		"no hook comes": {
-			run:  func(rs *Requests, r *colly.Request) { rs.Watch(r); rs.Expect(r); time.Sleep(hookLimit) },
+			run:  func(t *test) { t.Watch(t.r); expect(t); time.Sleep(hookLimit) },
+			held: 1, missed: 1, released: 1,
+		},
+		"no hook comes for a page": {
+			run:  func(t *test) { t.Set(t.r, new(page)); t.Watch(t.r); expect(t); time.Sleep(hookLimit) },
 			held: 1, missed: 1, released: 1,
 		},
 		"the hook comes in time": {
-			run: func(rs *Requests, r *colly.Request) {
-				rs.Watch(r)
-				rs.Expect(r)
+			run: func(t *test) {
+				t.Watch(t.r)
+				expect(t)
 				time.Sleep(hookLimit - 1)
-				rs.Hook(r)
+				t.Hook(t.r)
 				time.Sleep(hookLimit)
 			},
 			held: 1, released: 1,
 		},
 		"the hook comes before the end of the exchange": {
-			run: func(rs *Requests, r *colly.Request) { rs.Watch(r); rs.Hook(r); rs.Expect(r); time.Sleep(hookLimit) },
+			run: func(t *test) { t.Watch(t.r); t.Hook(t.r); expect(t); time.Sleep(hookLimit) },
 		},
 		"the request is not watched": {
-			run: func(rs *Requests, r *colly.Request) { rs.Expect(r); time.Sleep(hookLimit) },
+			run: func(t *test) { t.Set(t.r, new(page)); expect(t); time.Sleep(hookLimit) },
 		},
 		"Close": {
-			run:  func(rs *Requests, r *colly.Request) { rs.Watch(r); rs.Expect(r); rs.Close(); time.Sleep(hookLimit) },
+			run:  func(t *test) { t.Watch(t.r); expect(t); t.Close(); time.Sleep(hookLimit) },
 			held: 1, released: 1,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var held, missed, released int
-				hold := func() func() { held++; return func() { released++ } }
-				rs := NewRequests(hold, func() { missed++ })
-				r := request("/")
-				test.run(rs, r)
+				got := &test{Requests: NewRequests[page](), r: request("/")}
+				want.run(got)
 				synctest.Wait()
-				if held != test.held || missed != test.missed || released != test.released {
+				if got.held != want.held || got.missed != want.missed || got.released != want.released {
 					t.Errorf("held %d times, missed %d, released %d; want %d, %d, %d",
-						held, missed, released, test.held, test.missed, test.released)
+						got.held, got.missed, got.released, want.held, want.missed, want.released)
 				}
-				runtime.KeepAlive(r)
+				runtime.KeepAlive(got.r)
 			})
 		})
+	}
+}
+
+// A page stays until Unset, and the record of the next hook does not depend on it.
+func TestPages(t *testing.T) {
+	rs := NewRequests[page]()
+	r := request("/")
+	if rs.Get(r) != nil {
+		t.Error("there is a page before Set")
+	}
+	p := &page{url: "/"}
+	denied := errors.New("denied")
+	rs.Set(r, p)
+	rs.Deny(r, denied)
+	if rs.Get(r) != p || rs.Get(retry(r)) != nil {
+		t.Errorf("got %v and %v for another request, want only the page", rs.Get(r), rs.Get(retry(r)))
+	}
+	if err := rs.Hook(r); err != denied {
+		t.Errorf("got %v, want the error of Deny", err)
+	}
+	if rs.Get(r) != p {
+		t.Error("the hook has ended the page")
+	}
+	rs.Deny(r, denied)
+	rs.Unset(r)
+	if rs.Get(r) != nil {
+		t.Error("there is a page after Unset")
+	}
+	if err := rs.Hook(r); err != denied {
+		t.Errorf("got %v after Unset, want the error of Deny", err)
+	}
+	if n := rs.count.Load(); n != 0 {
+		t.Errorf("%d records are left", n)
 	}
 }

@@ -478,3 +478,22 @@ func TestFrontierHoldsOneCollector(t *testing.T) {
 		other.Wait()
 	})
 }
+
+// A page is done although one of its OnRequest callbacks takes so long that the page was given up in
+// the meantime, whether a sitemap lists the page or not.
+func TestFrontierSlowOnRequest(t *testing.T) {
+	site := robotstest.Pages(2, "User-agent: *\nSitemap: http://a.test/map.xml")
+	site["/map.xml"] = robotstest.Sitemap("http://a.test/1")
+	kit.InBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
+		store := kit.NewMemoryStore()
+		c := kit.Start(t, web, kit.Async, collyrobots.Frontier(store), collyrobots.FollowSitemaps(collyrobots.Feed{}))
+		c.OnRequest(func(r *colly.Request) {
+			if !r.IsAbort() {
+				time.Sleep(15 * time.Second)
+			}
+		})
+		visitInTurn(t, c, "/0")
+		c.Wait()
+		kit.WantStates(t, store, "done: /0 /1")
+	})
+}

@@ -1,7 +1,9 @@
 package browsertest
 
 import (
+	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -21,15 +23,16 @@ import (
 
 // TestPlayground builds the playground once, and uses it in a browser and with Node.
 func TestPlayground(t *testing.T) {
-	dir := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "run", "./playground", "-out", dir)
-	build.Dir = filepath.Join("..", "..", "..")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	p := playground{dir: t.TempDir(), program: filepath.Join(t.TempDir(), "playground.exe")}
+	for _, args := range [][]string{{"go", "build", "-o", p.program, "./playground"}, {p.program, "-out", p.dir}} {
+		if out, err := p.command(t, args...).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
 	}
-	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
+	server := httptest.NewServer(http.FileServer(http.Dir(p.dir)))
 	defer server.Close()
-	p := playground{dir: dir, url: server.URL + "/"}
+	p.url = server.URL + "/"
+	t.Run("Serve", p.testServe)
 	t.Run("Size", p.testSize)
 	t.Run("Node", p.testNode)
 	for name, test := range map[string]func(*tab){
@@ -47,8 +50,48 @@ func TestPlayground(t *testing.T) {
 
 // A playground has the files of the page in a folder, and serves them.
 type playground struct {
-	dir string
-	url string
+	program string // the command playground
+	dir     string
+	url     string
+}
+
+// command returns a command that runs in the root of the repository.
+func (p playground) command(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
+	cmd.Dir = filepath.Join("..", "..", "..")
+	return cmd
+}
+
+// testServe checks that the command serves the page until it is interrupted.
+func (p playground) testServe(t *testing.T) {
+	cmd := p.command(t, p.program, "-addr", "127.0.0.1:0")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var page string
+	for lines := bufio.NewScanner(stderr); page == "" && lines.Scan(); {
+		if rest, ok := strings.CutPrefix(lines.Text(), "serving "); ok {
+			page, _, _ = strings.Cut(rest, " ")
+		}
+	}
+	resp, err := http.Get(page + "collyrobots.wasm.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	http.DefaultClient.CloseIdleConnections()
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("status %d", resp.StatusCode)
+	}
+	err = errors.Join(cmd.Process.Signal(os.Interrupt), cmd.Wait())
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 // open opens the page in a browser and waits until it shows verdicts.

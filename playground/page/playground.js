@@ -121,6 +121,7 @@ function render() {
   const failed = readers.find(reader => reader.failed)?.failed;
   if (failed) set(byId("status"), `The WebAssembly has stopped: ${failed}. Reload the page.`);
   const asked = quick.tdmrep ? [] : dialects, row = selected ? rowOf(selected) : undefined, groups = groupsOf();
+  set(byId("token"), tokenNote());
   byId("matrix").hidden = urls.length === 0 || quick.tdmrep === true;
   matrix(urls, rowOf, asked, selected, shownURLs, url => select(url));
   summary(asked);
@@ -134,6 +135,14 @@ function render() {
   more("more-findings", linter.findings?.length ?? 0, shownFindings);
   more("more-urls", urls.length, shownURLs);
   setMarks(marksOf(row, asked, groups), faultsOf(linter.findings));
+}
+
+// tokenNote says which name the dialects look for, if it is not the one in the field.
+function tokenNote() {
+  const header = name.value.trim();
+  if (quick.version !== version || quick.token === header) return "";
+  if (!quick.token) return "This header names no crawler, so the group of * applies.";
+  return `The dialects look for ${plain(quick.token, 100)}, and Colly for the whole header.`;
 }
 
 // summary shows how many URLs are in the list, and for how many of them the dialects differ.

@@ -91,7 +91,7 @@ function delays(list) {
 // verdict says in a sentence what the dialects decide.
 export function verdict(row, dialects) {
   const element = byId("verdict"), known = dialects.map(d => row?.readings?.get(d)).filter(r => r);
-  const allowed = known.filter(r => r.allowed).length;
+  const allowed = known.filter(r => r.allowed).length, denied = known.length - allowed;
   element.className = "verdict";
   element.hidden = dialects.length === 0;
   if (!row || row.error) return set(element, row?.error ? `This is ${row.error}.` : "");
@@ -99,7 +99,7 @@ export function verdict(row, dialects) {
   if (allowed === known.length) element.classList.add("yes");
   else element.classList.add(allowed === 0 ? "no" : "split");
   set(element, allowed === known.length ? "All dialects allow this URL." : allowed === 0 ? "All dialects deny this URL." :
-    `The dialects do not agree: ${allowed} allow this URL, ${known.length - allowed} deny it.`);
+    `The dialects do not agree: ${allowed} ${allowed === 1 ? "allows" : "allow"} this URL, ${denied} ${denied === 1 ? "denies" : "deny"} it.`);
 }
 
 const uses = { search: "Search index", "ai-use": "Input of AI models", "train-ai": "Training of AI models" };

@@ -37,7 +37,7 @@ type crawlDelay struct {
 	written time.Duration // 0 if the source requests none or the delay has expired
 	until   instant       // when the delay expires, unless a request obeys it at that time
 
-	schedule *scheduled // nil if the source requests none or it has expired
+	schedule *hostSchedule // nil if the source requests none or it has expired
 }
 
 // leastGrace is the shortest grace period of a crawl delay. It is longer than the time between the
@@ -48,7 +48,7 @@ const leastGrace = time.Minute
 func (l *limiter) grace(now instant, d *crawlDelay) time.Duration {
 	delay := d.written
 	if d.schedule != nil {
-		delay = max(delay, d.schedule.At(d.schedule.hosts.time(now)).Delay)
+		delay = max(delay, d.schedule.At(d.schedule.registry.time(now)).Delay)
 	}
 	return max(l.limited(delay), leastGrace)
 }

@@ -14,9 +14,9 @@ import (
 // leave its group.
 type Group struct {
 	// mu protects the group, the counts of its hosts, and their tickets.
-	mu    sync.Mutex
-	hosts *Hosts // the registry
-	name  string // of the group, or of its only host
+	mu       sync.Mutex
+	registry *Hosts
+	name     string // of the group, or of its only host
 	limiter
 }
 

@@ -34,7 +34,7 @@ type Host struct {
 
 // A member is what a host needs in addition if it may share its pace.
 type member struct {
-	// group is the group of the host. It is written while the locks of both groups are held.
+	// group is the group of the host. It is written under the lock of the group that the host leaves.
 	group atomic.Pointer[Group]
 
 	// The following fields are guarded by the lock of that group.
@@ -87,7 +87,7 @@ func (h *Host) lock() (*Group, *Host) {
 		}
 		g.mu.Unlock()
 		if isCurrent {
-			host = g.hosts.At(time.Now(), g.name) // host is forgotten
+			host = g.registry.At(time.Now(), g.name) // host is forgotten
 		}
 	}
 }
@@ -118,7 +118,7 @@ func (h *Host) SetCrawlDelay(now time.Time, source Source, written time.Duration
 	}
 	g, host := h.lock()
 	defer g.mu.Unlock()
-	changed = g.setCrawlDelay(g.hosts.instant(now), source.of(host), written, g.hosts.instantOrNever(until))
+	changed = g.setCrawlDelay(g.registry.instant(now), source.of(host), written, g.registry.instantOrNever(until))
 	if changed {
 		g.wakeNext()
 	}
@@ -147,7 +147,7 @@ func (h *Host) Delay(now time.Time) time.Duration {
 	}
 	g, _ := h.lock()
 	defer g.mu.Unlock()
-	return g.delay(g.hosts.instant(now))
+	return g.delay(g.registry.instant(now))
 }
 
 // Skip uses the turn of t, which has passed Enter, without a request. The next request starts one
@@ -156,7 +156,7 @@ func (h *Host) Skip(now time.Time, t *Ticket) {
 	g, host := h.lock()
 	defer g.mu.Unlock()
 	t = host.ticket(t)
-	at := g.hosts.instant(now)
+	at := g.registry.instant(now)
 	if t != nil && t.state == admitted && g.due(at, nil) == 0 {
 		g.last = max(g.last, at)
 	}
@@ -188,7 +188,7 @@ func (h *Host) Enter(ctx context.Context, t *Ticket) error {
 // MayEnter reports whether Enter can be omitted for t, because nothing has ever kept the requests
 // of the host apart. It costs less than Enter.
 func (h *Host) MayEnter(t *Ticket) bool {
-	return h.own.plain() && t.host.Load() == nil && h.own.hosts.closeError() == nil
+	return h.own.plain() && t.host.Load() == nil && h.own.registry.closeError() == nil
 }
 
 // Start is the second stage. It waits until the request may go on the wire. The delay counts from
@@ -233,7 +233,7 @@ func (h *Host) StartNow(now time.Time, t *Ticket, direct bool) (wait time.Durati
 	}
 	defer g.unlock()
 	g.visit()
-	return g.startNow(g.hosts.instant(now), t, direct)
+	return g.startNow(g.registry.instant(now), t, direct)
 }
 
 // Answered records that the host has answered the request of t with a status, and that the response
@@ -250,7 +250,7 @@ func (h *Host) Answered(t *Ticket, status, pages int) (recovered bool) {
 	if t == nil || t.host.Load() != host {
 		return false
 	}
-	now := g.hosts.now()
+	now := g.registry.now()
 	measured := g.measure(now, t, succeeded(status))
 	recovered = g.accept(now, t)
 	if recovered || measured {
@@ -271,7 +271,7 @@ func (h *Host) Answered(t *Ticket, status, pages int) (recovered bool) {
 func (h *Host) SlowDown(now time.Time, t *Ticket, retryAfter time.Duration) bool {
 	g, host := h.lock()
 	defer g.mu.Unlock()
-	slower := g.slowDown(g.hosts.instant(now), host.ticket(t), retryAfter, g.hosts.random)
+	slower := g.slowDown(g.registry.instant(now), host.ticket(t), retryAfter, g.registry.random)
 	if slower {
 		host.throttled++
 	}
@@ -285,7 +285,7 @@ func (h *Host) SlowDown(now time.Time, t *Ticket, retryAfter time.Duration) bool
 func (h *Host) Unavailable(now time.Time, t *Ticket) bool {
 	g, host := h.lock()
 	defer g.mu.Unlock()
-	slower := g.unavailable(g.hosts.instant(now), host.ticket(t), g.hosts.random)
+	slower := g.unavailable(g.registry.instant(now), host.ticket(t), g.registry.random)
 	if slower {
 		host.throttled++
 	}
@@ -301,7 +301,7 @@ func (h *Host) BusyFor(now time.Time, d time.Duration) bool {
 	}
 	g, _ := h.lock()
 	defer g.mu.Unlock()
-	return g.due(g.hosts.instant(now), nil) > d
+	return g.due(g.registry.instant(now), nil) > d
 }
 
 // NextStart returns the time before which no request starts. It is now or earlier if a request may
@@ -313,13 +313,13 @@ func (h *Host) NextStart(now time.Time) (next time.Time, oneByOne bool) {
 	}
 	g, _ := h.lock()
 	defer g.mu.Unlock()
-	at := g.hosts.instant(now)
+	at := g.registry.instant(now)
 	if g.rules.Free {
 		return now, false
 	}
 	delay := g.delay(at)
 	oneByOne = g.mostInFlight(at, delay) == 1 || delay > 0 || g.probing(at)
-	return g.hosts.time(g.earliestStart(at)), oneByOne
+	return g.registry.time(g.earliestStart(at)), oneByOne
 }
 
 // Reserve is like NextStart for a request that does not wait in Enter, but is made again at the time
@@ -332,7 +332,7 @@ func (h *Host) Reserve(now time.Time) (start time.Time, oneByOne bool) {
 	if !g.hasMembers() || g.rules.Free {
 		return start, oneByOne
 	}
-	return g.hosts.time(g.reserve(g.hosts.instant(now))), oneByOne
+	return g.registry.time(g.reserve(g.registry.instant(now))), oneByOne
 }
 
 // LastStart estimates when the last of n requests starts, if n requests wait at now. n is at least 1.
@@ -340,7 +340,7 @@ func (h *Host) Reserve(now time.Time) (start time.Time, oneByOne bool) {
 func (h *Host) LastStart(now time.Time, n int) time.Time {
 	g, _ := h.lock()
 	defer g.mu.Unlock()
-	return g.hosts.time(g.lastStart(g.hosts.instant(now), n))
+	return g.registry.time(g.lastStart(g.registry.instant(now), n))
 }
 
 // Count adds to the pages and to the denied requests in Stats.

@@ -513,8 +513,8 @@ func TestCloseEndsAllWaits(t *testing.T) {
 			}()
 		}
 		time.Sleep(time.Minute)
-		w.own.hosts.Close(closed)
-		w.own.hosts.Close(errors.New("again"))
+		w.own.registry.Close(closed)
+		w.own.registry.Close(errors.New("again"))
 		synctest.Wait()
 		w.note("%d wait", w.Stats(time.Now()).Waiting)
 		if err := w.Enter(t.Context(), new(Ticket)); err != closed {
@@ -604,7 +604,7 @@ func TestTicketMovesToAnotherHost(t *testing.T) {
 	for _, next := range []string{"Enter", "Start"} {
 		t.Run(next, func(t *testing.T) {
 			inBubble(t, time.Hour, func(t *testing.T, w *world) {
-				other := w.own.hosts.At(time.Now(), "b.test")
+				other := w.own.registry.At(time.Now(), "b.test")
 				var ticket Ticket
 				w.Enter(t.Context(), &ticket)
 				w.Start(t.Context(), &ticket, true)

@@ -188,12 +188,12 @@ func (h *Hosts) shardOf(name string) *shard {
 
 // host returns a new host.
 func (h *Hosts) host(name string) *Host {
-	host := &Host{own: Group{hosts: h, name: name, limiter: limiter{rules: h.rules(name)}}}
+	host := &Host{own: Group{registry: h, name: name, limiter: limiter{rules: h.rules(name)}}}
 	own := &host.own
 	if own.rules.Hours != nil {
 		p := own.ensurePaced()
-		p.hours = &scheduled{Schedule: own.rules.Hours, hosts: h, closes: Hours}
-		p.scheduled = true
+		p.hours = &hostSchedule{Schedule: own.rules.Hours, registry: h, closes: Hours}
+		p.hasSchedule = true
 	}
 	own.isPaced.Store(own.asksPacer() || !own.unpaced(0))
 	if own.rules.Shares {

@@ -193,7 +193,10 @@ func TestForget(t *testing.T) {
 				h.SlowDown(time.Now(), nil, 0)
 			}
 		}, false},
-		{"locked", Rules{}, func(t *testing.T, h *Host, ticket *Ticket) { h.own.mu.Lock() }, false},
+		{"locked", Rules{}, func(t *testing.T, h *Host, ticket *Ticket) {
+			go h.own.mu.Lock()
+			synctest.Wait()
+		}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -363,7 +366,7 @@ func randomUse(t *testing.T, rules Rules, seed uint64, complain bool) {
 	time.Sleep(time.Minute)
 	for h := range hosts.All() {
 		g, _ := h.lock()
-		if now := g.hosts.now(); g.busy(now) || g.paced != nil && !g.deserted(now) {
+		if now := g.registry.now(); g.busy(now) || g.paced != nil && !g.deserted(now) {
 			t.Errorf("%s has a request that waits or is in flight", h.Name())
 		}
 		g.mu.Unlock()
@@ -456,7 +459,7 @@ func passOnce(h *Host, t *Ticket) {
 	if h.Enter(context.Background(), t) != nil || h.Start(context.Background(), t, false) != nil || !t.OnWire() {
 		panic("the request had to wait")
 	}
-	t.Sent(h.own.hosts.epoch)
+	t.Sent(h.own.registry.epoch)
 	t.End()
 }
 

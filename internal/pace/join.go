@@ -35,7 +35,7 @@ func (h *Host) Join(a Assignment) {
 	isSettled := host.isSettled()
 	g.mu.Unlock()
 	if !isSettled {
-		host.settle(g.hosts.now())
+		host.settle(g.registry.now())
 	}
 }
 
@@ -76,9 +76,9 @@ func (h *Host) isSettled() bool {
 // settle moves h to the group that it was last assigned to, if it is not there yet and none of its
 // requests waits or is in flight.
 func (h *Host) settle(now instant) {
-	registry := &h.own.hosts.groups
-	registry.mu.Lock()
-	defer registry.mu.Unlock()
+	groups := &h.own.registry.groups
+	groups.mu.Lock()
+	defer groups.mu.Unlock()
 	before := h.group()
 	before.mu.Lock()
 	defer before.mu.Unlock()
@@ -89,7 +89,7 @@ func (h *Host) settle(now instant) {
 	after := &h.own
 	m := h.member()
 	if m.assigned.Name != "" {
-		after = h.own.hosts.group(now, m.assigned.Name)
+		after = h.own.registry.group(now, m.assigned.Name)
 	}
 	after.mu.Lock() // no other goroutine holds the lock of a group while it waits for that of another
 	defer after.mu.Unlock()
@@ -122,13 +122,13 @@ func (g *Group) addMember(o *Group) {
 		g.rules = g.rules.withThoseOf(o.rules)
 		p.hours = p.hours.and(o.paced.hours)
 	}
-	p.scheduled = p.scheduled || p.hours != nil
+	p.hasSchedule = p.hasSchedule || p.hours != nil
 	p.members.count++
 }
 
 // and returns the hours of a group if one host has the hours x and another has o. x and o may be
 // nil.
-func (x *scheduled) and(o *scheduled) *scheduled {
+func (x *hostSchedule) and(o *hostSchedule) *hostSchedule {
 	switch {
 	case x == nil:
 		return o
@@ -165,7 +165,7 @@ func (g *Group) takeOver(now instant, m *member, before *Group) {
 	for _, d := range from.crawlDelays {
 		if d.source.by == m {
 			p.crawlDelays = append(p.crawlDelays, d)
-			p.scheduled = p.scheduled || d.schedule != nil
+			p.hasSchedule = p.hasSchedule || d.schedule != nil
 		}
 	}
 	from.crawlDelays = slices.DeleteFunc(from.crawlDelays, func(d *crawlDelay) bool { return d.source.by == m })
@@ -183,16 +183,16 @@ func (g *Group) takeOver(now instant, m *member, before *Group) {
 
 // group returns the group with a name, and makes it if there is none. h.groups.mu is held.
 func (h *Hosts) group(now instant, name string) *Group {
-	registry := &h.groups
-	group := registry.byName[name]
+	groups := &h.groups
+	group := groups.byName[name]
 	if group == nil {
-		registry.forgetSome(now)
-		group = &Group{hosts: h, name: name, limiter: limiter{rules: new(Rules)}}
+		groups.forgetSome(now)
+		group = &Group{registry: h, name: name, limiter: limiter{rules: new(Rules)}}
 		group.ensurePaced().members = new(members)
-		if registry.byName == nil {
-			registry.byName = make(map[string]*Group)
+		if groups.byName == nil {
+			groups.byName = make(map[string]*Group)
 		}
-		registry.byName[name] = group
+		groups.byName[name] = group
 	}
 	return group
 }

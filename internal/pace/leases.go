@@ -43,7 +43,7 @@ func (h *Hosts) UsePacer(p Pacer) {
 }
 
 // asksPacer reports whether g asks a Pacer.
-func (g *Group) asksPacer() bool { return g.hosts.pacer != nil && !g.rules.Free }
+func (g *Group) asksPacer() bool { return g.registry.pacer != nil && !g.rules.Free }
 
 // leasing is what a group needs to use the Pacer.
 type leasing struct {
@@ -174,10 +174,10 @@ func (g *Group) acquire(ctx context.Context, t *Ticket) error {
 	if err != nil {
 		return err
 	}
-	now := g.hosts.now()
+	now := g.registry.now()
 	t.lease = &heldLease{Lease: lease, ticket: t, from: now}
 	if by := lease.Deadline(); !by.IsZero() {
-		t.lease.until = max(g.hosts.instant(by), 1)
+		t.lease.until = max(g.registry.instant(by), 1)
 	}
 	if t.state != state {
 		g.dropLease(t) // t was ended while the Pacer was asked
@@ -187,13 +187,13 @@ func (g *Group) acquire(ctx context.Context, t *Ticket) error {
 
 // ask is the part of acquire that runs without the lock.
 func (g *Group) ask(ctx context.Context, t *Ticket) (lease Lease, err error) {
-	delay := g.delay(g.hosts.now())
+	delay := g.delay(g.registry.now())
 	wanted := t.wanted
 	if wanted != nil {
 		delay = max(delay, exclusiveDelay)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(g.hosts.closing, func() { cancel(context.Cause(g.hosts.closing)) })
+	stop := context.AfterFunc(g.registry.closing, func() { cancel(context.Cause(g.registry.closing)) })
 	if g.paced.leasing == nil {
 		g.paced.leasing = new(leasing)
 	}
@@ -208,7 +208,7 @@ func (g *Group) ask(ctx context.Context, t *Ticket) (lease Lease, err error) {
 		s.asking = nil
 		s.cancel = nil
 	}()
-	lease, err = g.hosts.pacer.Acquire(ctx, g.name, delay)
+	lease, err = g.registry.pacer.Acquire(ctx, g.name, delay)
 	if err != nil || wanted == nil {
 		return lease, err
 	}
@@ -317,11 +317,11 @@ func (g *Group) giveBack(s *leasing) {
 
 // release gives x back to the Pacer. It releases the lock for the call.
 func (g *Group) release(x *heldLease) {
-	now := g.hosts.now()
+	now := g.registry.now()
 	delay := g.delay(now)
 	notBefore := time.Time{}
 	if until := g.notBefore(now); until != 0 {
-		notBefore = g.hosts.time(until)
+		notBefore = g.registry.time(until)
 	}
 	g.mu.Unlock()
 	defer g.mu.Lock()
@@ -358,7 +358,7 @@ func (g *Group) giveBackAfter(d time.Duration, x *heldLease) {
 			g.mu.Lock()
 			defer g.unlock()
 			t := x.ticket
-			if t == nil || !t.expired(g.hosts.now()) {
+			if t == nil || !t.expired(g.registry.now()) {
 				return
 			}
 			if t.state == admitted || t.state == started || x.overdue {

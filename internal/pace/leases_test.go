@@ -112,15 +112,15 @@ func TestRelease(t *testing.T) {
 		"expired when started, as another request noticed": {func(t *testing.T, h *Host, ticket *Ticket) {
 			start(t, h, ticket, false)
 			g, _ := h.lock()
-			g.full(g.hosts.now().add(startTime), time.Second)
+			g.full(g.registry.now().add(startTime), time.Second)
 			g.mu.Unlock()
 			time.Sleep(startTime)
 		}, "false 1s"},
-		"closed when admitted": {func(t *testing.T, h *Host, ticket *Ticket) { enter(t, h, ticket); h.own.hosts.Close(nil) }, "false 1s"},
-		"closed when started":  {func(t *testing.T, h *Host, ticket *Ticket) { start(t, h, ticket, false); h.own.hosts.Close(nil) }, "false 1s"},
+		"closed when admitted": {func(t *testing.T, h *Host, ticket *Ticket) { enter(t, h, ticket); h.own.registry.Close(nil) }, "false 1s"},
+		"closed when started":  {func(t *testing.T, h *Host, ticket *Ticket) { start(t, h, ticket, false); h.own.registry.Close(nil) }, "false 1s"},
 		"closed when sent": {func(t *testing.T, h *Host, ticket *Ticket) {
 			start(t, h, ticket, true)
-			h.own.hosts.Close(nil)
+			h.own.registry.Close(nil)
 			ticket.End()
 		}, "true 1s"},
 		"Enter, then direct": {func(t *testing.T, h *Host, ticket *Ticket) {

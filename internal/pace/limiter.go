@@ -52,8 +52,8 @@ type limiter struct {
 type paced struct {
 	crawlDelays []*crawlDelay
 	longest     *crawlDelay   // of those in force; nil if it has to be found again
-	scheduled   bool          // there are hours, or one of the crawlDelays has had a schedule
-	hours       *scheduled    // Rules.Hours; nil if that is nil
+	hasSchedule bool          // there are hours, or one of the crawlDelays has had a schedule
+	hours       *hostSchedule // Rules.Hours; nil if that is nil
 	notBefore   instant       // the end of the last Retry-After; 0 if there was none
 	before      instant       // the moment before the last one; 0 if no delay was in force at the last one
 	required    time.Duration // the delay that was in force at the last moment; 0 if none was kept
@@ -119,14 +119,14 @@ func (l *limiter) floor(now instant) time.Duration {
 		return l.minDelay()
 	}
 	delay := max(l.limited(l.crawlDelay(now)), l.minDelay())
-	if l.paced.scheduled {
+	if l.paced.hasSchedule {
 		delay = max(delay, l.slot(now, now).delay)
 	}
 	return delay
 }
 
 // isScheduled reports whether the host has, or has had, a schedule.
-func (l *limiter) isScheduled() bool { return l.paced != nil && l.paced.scheduled }
+func (l *limiter) isScheduled() bool { return l.paced != nil && l.paced.hasSchedule }
 
 // ledDelay is the shortest delay for a host that gets only requests that other sites have led to.
 const ledDelay = time.Second

@@ -9,7 +9,7 @@ import (
 // that has replaced it. If ctx has ended or the registry is closed, it ends t and returns the error
 // instead, without the lock.
 func (h *Host) admit(ctx context.Context, t *Ticket) (*Group, error) {
-	err := h.own.hosts.closeError()
+	err := h.own.registry.closeError()
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -20,7 +20,7 @@ func (h *Host) admit(ctx context.Context, t *Ticket) (*Group, error) {
 	g, host := h.lock()
 	if host.own.rules.Shares && !host.isSettled() {
 		g.mu.Unlock()
-		host.settle(g.hosts.now())
+		host.settle(g.registry.now())
 		g, host = host.lock()
 	}
 	if at := t.host.Load(); at != host {
@@ -43,7 +43,7 @@ func (g *Group) enter(ctx context.Context, t *Ticket) error {
 	}
 	g.leave(t)
 	g.visit()
-	if !g.asksPacer() && (g.paced == nil && g.unpaced(0) || g.unpaced(g.hosts.now())) {
+	if !g.asksPacer() && (g.paced == nil && g.unpaced(0) || g.unpaced(g.registry.now())) {
 		g.mu.Unlock()
 		return nil
 	}
@@ -65,14 +65,14 @@ func (g *Group) visit() {
 // startOrWait is the part of Start that needs the lock. It is called with the lock held and returns
 // without it.
 func (g *Group) startOrWait(ctx context.Context, t *Ticket, direct bool) error {
-	if _, ok := g.startNow(g.hosts.now(), t, direct); ok {
+	if _, ok := g.startNow(g.registry.now(), t, direct); ok {
 		g.unlock()
 		return nil
 	}
 	t.state = urgent
 	g.ensurePaced().urgent.push(t)
 	g.countTicket(t, 1)
-	if t.renews && g.paced.scheduled {
+	if t.renews && g.paced.hasSchedule {
 		g.paced.urgent.front = t // a request that waits until the host opens must not keep robots.txt waiting
 	}
 	return g.await(ctx, t)
@@ -98,13 +98,13 @@ func (g *Group) startNow(now instant, t *Ticket, direct bool) (wait time.Duratio
 // await waits until t has had its turn. On error, t has left its list. await is called with the
 // lock held and returns without it.
 func (g *Group) await(ctx context.Context, t *Ticket) error {
-	began := g.hosts.now()
+	began := g.registry.now()
 	defer func() {
-		t.host.Load().addWait(g.hosts.now().since(began))
+		t.host.Load().addWait(g.registry.now().since(began))
 		g.unlock()
 	}()
 	for state := t.state; ; {
-		now := g.hosts.now()
+		now := g.registry.now()
 		err := t.stopsWaiting()
 		switch d, ok := g.mayPass(now, t); {
 		case err != nil:
@@ -131,13 +131,13 @@ func (g *Group) sleep(ctx context.Context, t *Ticket, d time.Duration) error {
 	if t.wake == nil {
 		t.wake = make(chan struct{}, 1)
 	}
-	if g.paced.scheduled {
+	if g.paced.hasSchedule {
 		d = min(d, maxSleep)
 	}
 	g.giveUpLease(t)
 	g.unlock()
 	defer g.mu.Lock()
-	return t.sleep(ctx, g.hosts, d)
+	return t.sleep(ctx, g.registry, d)
 }
 
 // An admitted ticket that has not started is kept for at least turnTime, even if the delay is
@@ -206,7 +206,7 @@ func (g *Group) leave(t *Ticket) {
 		g.leaveUrgent(t)
 		t.state = idle
 	default:
-		g.finish(g.hosts.now(), t)
+		g.finish(g.registry.now(), t)
 	}
 	if g.paced != nil && g.asksFor(t) {
 		g.paced.leasing.cancel(ErrEnded)

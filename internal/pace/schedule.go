@@ -21,15 +21,15 @@ type Slot struct {
 	Until     time.Time     // when the slot ends; zero if it never does
 }
 
-// A scheduled is a Schedule of a host.
-type scheduled struct {
+// A hostSchedule is a Schedule of a host.
+type hostSchedule struct {
 	Schedule
-	hosts  *Hosts // whose clock it uses
-	closes Cause  // the Cause of a wait while it closes the host
+	registry *Hosts // whose clock it uses
+	closes   Cause  // the Cause of a wait while it closes the host
 }
 
 // is reports whether x has the schedule s. x and s may be nil.
-func (x *scheduled) is(s Schedule) bool {
+func (x *hostSchedule) is(s Schedule) bool {
 	if x == nil {
 		return s == nil
 	}
@@ -53,8 +53,8 @@ func (g *Group) setSchedule(now instant, source Source, s Schedule, until instan
 	if changed {
 		d.schedule = nil
 		if s != nil {
-			d.schedule = &scheduled{Schedule: s, hosts: g.hosts, closes: VisitTime}
-			p.scheduled = true
+			d.schedule = &hostSchedule{Schedule: s, registry: g.registry, closes: VisitTime}
+			p.hasSchedule = true
 		}
 	}
 	d.until = max(until, now).add(g.grace(now, d))
@@ -69,7 +69,7 @@ func (h *Host) SetSchedule(now time.Time, source Source, s Schedule, until time.
 	}
 	g, host := h.lock()
 	defer g.mu.Unlock()
-	changed = g.setSchedule(g.hosts.instant(now), source.of(host), s, g.hosts.instantOrNever(until))
+	changed = g.setSchedule(g.registry.instant(now), source.of(host), s, g.registry.instantOrNever(until))
 	if changed {
 		g.wakeNext()
 	}
@@ -80,8 +80,8 @@ func (h *Host) SetSchedule(now time.Time, source Source, s Schedule, until time.
 // the clock again. The clock may be set while it sleeps.
 const maxSleep = 10 * time.Minute
 
-// A slot is a Slot that combines all schedules of a host.
-type slot struct {
+// A combinedSlot is the Slot of all schedules of a host together.
+type combinedSlot struct {
 	delay     time.Duration // the longest, limited to MaxDelay
 	delayLine int
 	closed    bool
@@ -92,9 +92,9 @@ type slot struct {
 
 // slot combines the slots at the time at of the schedules that are in force at now. It returns the
 // zero slot if there are none.
-func (l *limiter) slot(now, at instant) (s slot) {
-	if l.paced == nil || !l.paced.scheduled {
-		return slot{}
+func (l *limiter) slot(now, at instant) (s combinedSlot) {
+	if l.paced == nil || !l.paced.hasSchedule {
+		return combinedSlot{}
 	}
 	if l.paced.hours != nil {
 		s.add(l.paced.hours, at)
@@ -109,8 +109,8 @@ func (l *limiter) slot(now, at instant) (s slot) {
 }
 
 // add adds what one schedule requests.
-func (s *slot) add(one *scheduled, at instant) {
-	clock := one.hosts.time(at)
+func (s *combinedSlot) add(one *hostSchedule, at instant) {
+	clock := one.registry.time(at)
 	other := one.At(clock)
 	if other.Delay > s.delay {
 		s.delay = other.Delay
@@ -219,7 +219,7 @@ func (g *Group) openingTimes(now instant) (opens, closes time.Time) {
 	case next.closed == s.closed:
 		return time.Time{}, time.Time{}
 	case s.closed:
-		return g.hosts.time(at), time.Time{}
+		return g.registry.time(at), time.Time{}
 	}
-	return time.Time{}, g.hosts.time(at)
+	return time.Time{}, g.registry.time(at)
 }

@@ -335,11 +335,11 @@ func TestVeryLongRate(t *testing.T) {
 func TestHostWithScheduleIsNotForgotten(t *testing.T) {
 	underRulesInGroup(t, Rules{}, "", func(t *testing.T, w *world) {
 		w.plans(period{closed: true}, period{from: time.Hour})
-		if w.forget(w.own.hosts.now()) {
+		if w.forget(w.own.registry.now()) {
 			t.Error("a closed host was forgotten")
 		}
 		time.Sleep(time.Hour)
-		if !w.forget(w.own.hosts.now()) {
+		if !w.forget(w.own.registry.now()) {
 			t.Error("an open host without requests was not forgotten")
 		}
 	})

@@ -74,7 +74,7 @@ func (h *Host) Stats(now time.Time) Stats {
 	s.Host = host.own.name
 	s.Status = int(host.status)
 	s.Marks = host.marks
-	at := g.hosts.instant(now)
+	at := g.registry.instant(now)
 	s.MinGap = g.gaps().smallest
 	s.GapOverDelay = g.gaps().overDelay
 	s.Cause, s.Line = g.nextCause(at)
@@ -82,10 +82,10 @@ func (h *Host) Stats(now time.Time) Stats {
 	s.BackOff = g.backOff(at)
 	s.Delay = g.delay(at)
 	if until := g.notBefore(at); until != 0 {
-		s.NotBefore = g.hosts.time(until)
+		s.NotBefore = g.registry.time(until)
 	}
 	if next := g.nextStart(at); next != 0 {
-		s.NextStart = g.hosts.time(next)
+		s.NextStart = g.registry.time(next)
 	}
 	if g.paced == nil {
 		s.Busy = g.busy(at)

@@ -92,7 +92,7 @@ func (t *Ticket) OnWire() bool {
 	if t.state == started {
 		at := t.at
 		if !g.plain() {
-			at = g.hosts.now()
+			at = g.registry.now()
 		}
 		if g.late(at, t) {
 			g.leave(t)
@@ -120,7 +120,7 @@ func (t *Ticket) Late() bool {
 		return false
 	}
 	defer g.unlock()
-	now := g.hosts.now()
+	now := g.registry.now()
 	if t.state != onWire || !g.late(now, t) {
 		g.sent(now, t) // so that no other request starts before it is written
 		return false
@@ -153,7 +153,7 @@ func (t *Ticket) Start() Start {
 
 // startOf returns the Start of t. g is locked.
 func (g *Group) startOf(t *Ticket) Start {
-	s := Start{At: g.hosts.time(t.at), Gap: t.gap, Delay: t.delay}
+	s := Start{At: g.registry.time(t.at), Gap: t.gap, Delay: t.delay}
 	s.Cause, s.Line = g.cause(t.at, t.delay)
 	if g.paced != nil && g.paced.members != nil {
 		s.Group = g.name
@@ -186,7 +186,7 @@ func (t *Ticket) Report() Start {
 func (t *Ticket) Sent(now time.Time) {
 	if g := t.lock(); g != nil {
 		defer g.mu.Unlock()
-		g.sent(g.hosts.instant(now), t)
+		g.sent(g.registry.instant(now), t)
 	}
 }
 

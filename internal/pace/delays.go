@@ -82,8 +82,8 @@ func (l *limiter) setCrawlDelay(now instant, source Source, written time.Duratio
 	return written != before
 }
 
-// addCrawlDelay adds a crawl delay, which is one of a member if by is not nil. From time to time it
-// removes those that are no longer in force.
+// addCrawlDelay adds d, a crawl delay of the host by. by is nil if the host cannot share its pace. From
+// time to time, addCrawlDelay removes the crawl delays that are no longer in force.
 func (l *limiter) addCrawlDelay(now instant, d *crawlDelay, by *member) {
 	p := l.paced
 	if len(p.crawlDelays) == cap(p.crawlDelays) {

@@ -53,7 +53,7 @@ type paced struct {
 	crawlDelays []*crawlDelay
 	longest     *crawlDelay   // of those in force; nil if it has to be found again
 	hasSchedule bool          // there are hours, or one of the crawlDelays has had a schedule
-	hours       *hostSchedule // Rules.Hours; nil if that is nil
+	hours       *hostSchedule // Rules.Hours of all hosts of the group; nil if none has hours
 	notBefore   instant       // the end of the last Retry-After; 0 if there was none
 	before      instant       // the moment before the last one; 0 if no delay was in force at the last one
 	required    time.Duration // the delay that was in force at the last moment; 0 if none was kept

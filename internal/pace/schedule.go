@@ -76,8 +76,8 @@ func (h *Host) SetSchedule(now time.Time, source Source, s Schedule, until time.
 	return changed
 }
 
-// maxSleep is the longest time that a request of a host with a schedule sleeps before it mostExamined at
-// the clock again. The clock may be set while it sleeps.
+// maxSleep is the longest time that a request of a host with a schedule sleeps before it reads the
+// clock again. The clock may be set while it sleeps.
 const maxSleep = 10 * time.Minute
 
 // A combinedSlot is the Slot of all schedules of a host together.
@@ -161,8 +161,8 @@ func (l *limiter) unscheduledDelay(now instant) time.Duration {
 	return max(l.limited(l.crawlDelay(now)), l.minDelay(), l.backOff(now), l.adaptiveDelay())
 }
 
-// lastStart estimates when the last of n requests starts that all wait at now. It assumes that the
-// delay does not change, except by schedules.
+// lastStart estimates when the last of n requests starts, if n requests wait at now. It assumes that
+// only schedules change the delay.
 func (l *limiter) lastStart(now instant, n int) instant {
 	first := now.add(l.due(now, nil))
 	last := first

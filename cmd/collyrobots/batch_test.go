@@ -32,12 +32,28 @@ func TestBatch(t *testing.T) {
 	}
 }
 
+func TestBatchPurpose(t *testing.T) {
+	const input = `{"robots":"User-agent: *\nContent-Signal: ai-train=no\n","header":{"Content-Usage":["train-ai=y"]}}` + "\n"
+	status, out, errs := call(t, input, "batch", "-purpose", "train-ai", "-agent", "a")
+	want := `{"record":1,"agent":"a","url":"/","use":"disallowed","because":"Content-Signal in robots.txt, line 2",` +
+		`"sources":[{"source":"Content-Signal in robots.txt","line":2,"says":"disallowed"},{"source":"header Content-Usage","says":"allowed"}],` +
+		`"contradictions":["header Content-Usage allows it, Content-Signal in robots.txt, line 2 does not"]}` + "\n"
+	if status != statusOK || out != want || !strings.Contains(errs, "1 lines: 0 denied, 1 disallowed, 0 allowed, 0 unknown; 1 contradict themselves; 0 errors") {
+		t.Errorf("status %d, errors %q\n%s", status, errs, out)
+	}
+	status, out, errs = call(t, "x\n", "batch", "-purpose", "search", "-agent", "a")
+	if status != statusNegative || !strings.Contains(out, `"error"`) || !strings.Contains(errs, "1 errors") {
+		t.Errorf("bad record: status %d, errors %q\n%s", status, errs, out)
+	}
+}
+
 func TestBatchBadArguments(t *testing.T) {
 	for _, test := range []struct {
 		args []string
 		errs string
 	}{
 		{args: []string{"-dialect", "altavista"}, errs: `unknown name "altavista"`},
+		{args: []string{"-purpose", "fun"}, errs: `unknown purpose "fun"`},
 		{args: []string{"records.jsonl"}, errs: "read from standard input"},
 	} {
 		status, out, errs := call(t, "", append([]string{"batch"}, test.args...)...)

@@ -159,7 +159,7 @@ const importRules = `
 	internal/interop/adapters/samclarke: ./conformance github.com/samclarke/robotstxt
 
 	# Decisions about many URLs in files.
-	cmd/collyrobots/internal/batch: . ./report ./dialect github.com/maypok86/otter/v2
+	cmd/collyrobots/internal/batch: . ./report ./dialect ./robotstags ./usage github.com/maypok86/otter/v2
 
 	# Output for people, and robots.txt files that were read.
 	cmd/collyrobots/internal/term:     golang.org/x/term golang.org/x/text/width !net/http !log

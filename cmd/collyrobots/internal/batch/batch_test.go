@@ -306,7 +306,7 @@ func TestGzip(t *testing.T) {
 // FuzzRun checks that no input makes Run panic or write a line that is not JSON.
 func FuzzRun(f *testing.F) {
 	f.Add([]byte(`{"robots":"User-agent: *\nDisallow: /x\n","agent":"a","urls":["/x","x"]}` + "\n{}\n"))
-	f.Add([]byte(warcOf(response{uri: "https://example.com/robots.txt", http: "HTTP/1.1 200 OK\r\n\r\n" + robots})))
+	f.Add([]byte(warcOf(warcRecord{uri: "https://example.com/robots.txt", http: "HTTP/1.1 200 OK\r\n\r\n" + robots})))
 	f.Add([]byte("WARC/1.0\r\nContent-Length: -1\r\n\r\n"))
 	f.Fuzz(func(t *testing.T, input []byte) {
 		if bytes.Contains(input, []byte("file")) {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/usage"
 )
 
 // corpusDir contains real robots.txt files and the decisions of Google's own matcher about them.
@@ -132,5 +134,35 @@ func BenchmarkCorpus(b *testing.B) {
 			b.ReportMetric(float64(cpuTime()-before)/float64(summary.Decisions), "cpu-ns/decision")
 			b.ReportMetric(float64(runtime.GOMAXPROCS(0)), "processors")
 		})
+	}
+}
+
+// TestUsageStudy checks the table in docs/usage.md, "What real files say".
+func TestUsageStudy(t *testing.T) {
+	names, err := filepath.Glob(filepath.Join(corpusDir, "*"))
+	if err != nil || len(names) < 100 {
+		t.Skip("the corpus of real robots.txt files is missing")
+	}
+	guide, err := os.ReadFile("../../../../docs/usage.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var input bytes.Buffer
+	encoder := json.NewEncoder(&input)
+	for _, name := range names {
+		if filepath.Ext(name) != ".gz" {
+			encoder.Encode(map[string]string{"file": name})
+		}
+	}
+	for _, agent := range []string{"ExampleBot", "GPTBot", "CCBot"} {
+		summary, err := RunPurpose(bytes.NewReader(input.Bytes()), io.Discard, Options{Agents: []string{agent}}, usage.TrainAI)
+		if err != nil || summary.Errors > 0 {
+			t.Fatalf("error %v, summary %+v", err, summary)
+		}
+		n := summary.Permissions
+		row := fmt.Sprintf("| %s | %d | %d | %d | %d | %d |\n", agent, n[Denied], n[Disallowed], n[Allowed], n[Unknown], summary.Contradictory)
+		if !bytes.Contains(guide, []byte(row)) {
+			t.Errorf("docs/usage.md does not have the row\n%s", row)
+		}
 	}
 }

@@ -133,28 +133,33 @@ func (s *warcSource) block(n int64) ([]byte, error) {
 	return data, unexpected(err)
 }
 
-// parseResponse returns the status and the body of an HTTP response in a WARC file. The body is
-// decoded if the Content-Encoding is gzip.
-func parseResponse(data []byte) (status int, body []byte, err error) {
-	response, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(data)), nil)
+// A response is an HTTP response in a WARC file.
+type response struct {
+	status int
+	header http.Header
+	body   []byte // decoded if the Content-Encoding is gzip
+}
+
+func parseResponse(data []byte) (response, error) {
+	sent, err := http.ReadResponse(bufio.NewReader(bytes.NewReader(data)), nil)
 	if err != nil {
-		return 0, nil, fmt.Errorf("HTTP response: %w", err)
+		return response{}, fmt.Errorf("HTTP response: %w", err)
 	}
-	defer response.Body.Close()
-	var in io.Reader = response.Body
-	if strings.EqualFold(response.Header.Get("Content-Encoding"), "gzip") {
+	defer sent.Body.Close()
+	var in io.Reader = sent.Body
+	if strings.EqualFold(sent.Header.Get("Content-Encoding"), "gzip") {
 		z, err := gzip.NewReader(in)
 		if err != nil {
-			return 0, nil, fmt.Errorf("HTTP response: %w", err)
+			return response{}, fmt.Errorf("HTTP response: %w", err)
 		}
 		in = z
 	}
-	body, err = io.ReadAll(io.LimitReader(in, maxRecord+1))
+	body, err := io.ReadAll(io.LimitReader(in, maxRecord+1))
 	switch {
 	case err != nil:
-		return 0, nil, fmt.Errorf("HTTP response: %w", err)
+		return response{}, fmt.Errorf("HTTP response: %w", err)
 	case len(body) > maxRecord:
-		return 0, nil, fmt.Errorf("HTTP response: the body is longer than %d bytes", maxRecord)
+		return response{}, fmt.Errorf("HTTP response: the body is longer than %d bytes", maxRecord)
 	}
-	return response.StatusCode, body, nil
+	return response{status: sent.StatusCode, header: sent.Header, body: body}, nil
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// A response is a record of a WARC file.
-type response struct {
+// A warcRecord is a record of a WARC file.
+type warcRecord struct {
 	kind string // the WARC-Type; "response" if empty
 	uri  string
 	http string
 }
 
-func warcOf(responses ...response) string {
+func warcOf(responses ...warcRecord) string {
 	var b strings.Builder
 	for _, r := range responses {
 		if r.kind == "" {
@@ -40,7 +40,7 @@ func zipped(text string) string {
 
 const robotsURL = "https://example.com/robots.txt"
 
-var archive = []response{
+var archive = []warcRecord{
 	{kind: "warcinfo", http: "software: x\r\n"},
 	{kind: "request", uri: robotsURL, http: "GET /robots.txt HTTP/1.1\r\n\r\n"},
 	{uri: robotsURL, http: "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n" + robots},

@@ -124,6 +124,11 @@ func (w *worker) parseLine(i *item) error {
 	if err := json.Unmarshal(i.data, r); err != nil {
 		return err
 	}
+	return r.checkForms()
+}
+
+// checkForms returns an error unless the record has exactly one form of a robots.txt.
+func (r *record) checkForms() error {
 	forms := 0
 	for _, set := range []bool{r.Robots != nil, r.RobotsBase64 != nil, r.File != ""} {
 		if set {
@@ -142,15 +147,15 @@ func (w *worker) parseWARC(i *item) error {
 	if err != nil || u.Path != "/robots.txt" {
 		return fmt.Errorf("%s is not the URL of a robots.txt", i.target)
 	}
-	status, body, err := parseResponse(i.data)
+	response, err := parseResponse(i.data)
 	if err != nil {
 		return err
 	}
-	if status >= 300 && status <= 399 {
-		return fmt.Errorf("%s redirects: status %d", i.target, status)
+	if response.status >= 300 && response.status <= 399 {
+		return fmt.Errorf("%s redirects: status %d", i.target, response.status)
 	}
-	w.record = record{RobotsBase64: body}
-	w.record.fixed, err = w.run.statuses.decision(status)
+	w.record = record{RobotsBase64: response.body}
+	w.record.fixed, err = w.run.statuses.decision(response.status)
 	return err
 }
 

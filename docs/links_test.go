@@ -6,6 +6,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -112,7 +113,7 @@ func markdown(t *testing.T) (files []string) {
 		switch {
 		case err != nil:
 			return err
-		case e.IsDir() && (e.Name() == "testdata" || e.Name() == ".git"):
+		case e.IsDir() && slices.Contains([]string{".git", "node_modules", "testdata"}, e.Name()):
 			return fs.SkipDir
 		case strings.HasSuffix(name, ".md"):
 			files = append(files, name)

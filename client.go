@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/report"
 )
 
@@ -149,7 +150,7 @@ func (c *core) newTransportRequest(s *backend.Seam, req *http.Request) *request 
 // in the table of requests.
 func (c *core) newClientRequest(req *http.Request) *request {
 	q := &request{gate: c.gate, now: time.Now()}
-	q.limiter = c.limiter
+	q.wire = c.limiter.wire
 	q.target = target{url: req.URL, userAgent: userAgentOf(req.Header)}
 	if req.Host != req.URL.Host {
 		q.target.hostHeader = req.Host
@@ -209,11 +210,8 @@ func (p *Plugin) Acquire(ctx context.Context, req *http.Request) (*Turn, error) 
 		p.controller.reject(ctx, q, err)
 		return nil, err
 	}
-	q.met = true   // no transport reports a connection here, so there is no transport to warn of
-	q.asked = true // the program sends the request
 	p.controller.prepareTrace(q, req)
-	q.sent.Store(true)
-	q.trace.started(q.host, &q.ticket)
+	q.leave()
 	return &Turn{q: q}, nil
 }
 
@@ -289,17 +287,17 @@ func (t *Turn) finish(err error) (log func()) {
 	}
 	t.ended = true
 	q := t.q
-	q.trace.ended(q.host, &q.ticket, true, 0, err)
+	q.traceEnd(0, err)
 	o := outcomeOf(err)
 	if o.unsent && !q.replied {
-		q.sent.Store(false)
+		q.setUnsent()
 	}
 	log = q.recordFailure(err)
 	if o.canceled {
 		markEnded(q.host, o.closed)
 	}
 	q.abandon()
-	q.limiter.tellNextStart(q.host)
+	q.gate.limiter.tellNextStart(q.host)
 	return log
 }
 
@@ -338,7 +336,7 @@ func (rt *roundTripper) carrierOf(req *http.Request) *carrier {
 		default:
 			continue
 		}
-		if c.limiter == rt.plugin.limiter && c.carries(req, rt.seam.Transport()) {
+		if c.wire == rt.plugin.limiter.wire && c.carries(req, rt.seam.Transport()) {
 			return c
 		}
 	}
@@ -348,7 +346,7 @@ func (rt *roundTripper) carrierOf(req *http.Request) *carrier {
 // carries reports whether req would wait until the carrier has ended if it had a turn of its own.
 // next will send it.
 func (c *carrier) carries(req *http.Request, next http.RoundTripper) bool {
-	name := hostOf(req.URL)
+	name := hostname.Of(req.URL)
 	switch {
 	case !hasRobots(req.URL), name == "":
 		return false
@@ -357,8 +355,8 @@ func (c *carrier) carries(req *http.Request, next http.RoundTripper) bool {
 	case !c.host.Rules().Shares:
 		return false
 	}
-	host := c.limiter.hosts.At(time.Now(), name)
-	c.limiter.join(req.Context(), host, next, req.URL)
+	host := c.wire.hosts.At(time.Now(), name)
+	c.wire.join(req.Context(), host, next, req.URL)
 	return host.SharesPace(c.host)
 }
 

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/gocolly/colly/v2"
 
@@ -101,56 +100,18 @@ func (e *DisallowedError) Timeout() bool {
 	return errors.As(e.Decision.Err, &err) && err.Timeout()
 }
 
-// A PrivateNetworkError reports that a public site has led the crawler to an address that is not
-// public, for example a private, loopback or link-local address. The request was not sent. For a
-// redirect, or a page that a sitemap lists, the error is wrapped in the error of OnError and Visit.
-// For robots.txt and sitemaps it is in the log. See AllowPrivateNetworks.
-type PrivateNetworkError struct {
-	URL     string // the URL that was not requested, without its password
-	Address string // the address that the request would have gone to
-	From    string // the host that led there; "" if the program requests URL itself
-}
-
-// Error returns a text with the URL, its address and the host that led there.
-func (e *PrivateNetworkError) Error() string {
-	if e.From == "" {
-		return fmt.Sprintf("collyrobots: %s has a private address (%s)", e.URL, e.Address)
-	}
-	return fmt.Sprintf("collyrobots: %s leads to %s, a private address (%s); use AllowPrivateNetworks to allow it", e.From, e.URL, e.Address)
-}
-
-// Unwrap returns an error that is the same for all PrivateNetworkErrors.
-func (e *PrivateNetworkError) Unwrap() error { return feed.ErrNotForSite }
-
-// A ShardError reports that a request was not sent under ShardByHost, because its host belongs to
-// another process. The program can pass the URL on to that process.
-type ShardError struct {
-	URL   string // without its password
-	Shard int    // the shard of the host
-	Of    int    // the number of shards
-}
-
-// Error returns the URL and the shard of its host.
-func (e *ShardError) Error() string {
-	return fmt.Sprintf("collyrobots: the host of %s belongs to shard %d of %d", e.URL, e.Shard, e.Of)
-}
-
-// A PaceError reports that a request was not sent under SharedPace because the Pacer failed. The
-// time of the last request of another process to the host is then not known. Later requests ask the
-// Pacer again.
-type PaceError struct {
-	Host  string
-	Since time.Time // the time of the first failure, for any host, after the last success
-	Err   error     // the error of the Pacer
-}
-
-// Error returns the host, the time of the first failure, and the error of the Pacer.
-func (e *PaceError) Error() string {
-	return fmt.Sprintf("collyrobots: no shared pace for %s since %s: %v", e.Host, e.Since.Format(time.RFC3339), e.Err)
-}
-
-// Unwrap returns Err.
-func (e *PaceError) Unwrap() error { return e.Err }
+// These errors are part of package report. They have names here because programs look for them in
+// the errors of this package.
+type (
+	// A PrivateNetworkError reports that a public site has led the crawler to an address that is not
+	// public. See AllowPrivateNetworks.
+	PrivateNetworkError = report.PrivateNetworkError
+	// A ShardError reports that a request was not sent under ShardByHost, because its host belongs to
+	// another process.
+	ShardError = report.ShardError
+	// A PaceError reports that a request was not sent under SharedPace because the Pacer failed.
+	PaceError = report.PaceError
+)
 
 // A prefixedError is an error whose text begins with the prefix, and does not repeat it after that.
 type prefixedError struct{ error }

@@ -14,25 +14,38 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/gocolly/colly/v2"
-
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/backend"
-	"github.com/collyrobots/collyrobots/internal/feed"
+	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/netguard"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/usage"
 )
 
+// A wire is what all requests of one plugin share: the pace of the hosts, and what may be requested.
+type wire struct {
+	hosts      *pace.Hosts
+	client     *http.Client // for the plugin's own exchanges; if nil, they use the collector's client
+	report     *reporter
+	shared     bool  // other processes share the pace: SharedPace
+	errLate    error // of a response that is not finished when the lease ends
+	groupings  *groupings
+	networks   *netguard.Guard
+	quota      *netguard.Quota // of requests to other sites
+	signatures *signatures     // nil if no request is signed
+	licenses   atomic.Int64    // the responses that have asked for a license
+}
+
 // An exchange is one request on the wire, and its place with its host. It implements backend.Trip
 // for the plugin's own requests. A request, which is one of a collector or a client, contains one.
 type exchange struct {
-	limiter *limiter
+	wire    *wire
 	host    *pace.Host // nil before the first verdict on a request
 	ticket  pace.Ticket
-	guard   *PrivateNetworkError // its error if it would go to a private address; nil if it may go there
+	guard   *report.PrivateNetworkError // its error if it would go to a private address; nil if it may go there
 	trace   trace
 	through http.RoundTripper // the transport that sends it; set before the wire
 	permit  *permit           // consulted after each wait; nil if the exchange needs none
@@ -70,18 +83,18 @@ func (x *exchange) send(req *http.Request, s *backend.Seam, timeout time.Duratio
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	x.host = x.limiter.hosts.At(time.Now(), a.Host)
-	x.through = x.limiter.transport(s)
-	x.trace.report = x.limiter.report
+	x.host = x.wire.hosts.At(time.Now(), a.Host)
+	x.through = x.wire.transport(s)
+	x.trace.report = x.wire.report
 	x.trace.url = req.URL
 	x.trace.kind = from.kind
 	if from.kind == report.RequestRobots {
 		x.ticket.Renew()
 	}
-	if x.limiter.quota.Applies(from.payer, a.Host) {
+	if x.wire.quota.Applies(from.payer, a.Host) {
 		x.payer = from.payer
 	}
-	x.guard, err = x.limiter.allow(from, a.Host, req.URL)
+	x.guard, err = x.wire.allow(from, a.Host, req.URL)
 	if err != nil {
 		x.ticket.End()
 		return nil, time.Time{}, err
@@ -95,63 +108,28 @@ func (x *exchange) send(req *http.Request, s *backend.Seam, timeout time.Duratio
 	return resp, began, err
 }
 
-// sendOwn is like send, but sends the request only if check returns no error. check gets the origin
-// of the request. It is called again if robots.txt changes before the request has its turn.
-func (j *judge) sendOwn(req *http.Request, timeout time.Duration, from lead, check func(origin) (verdict, error)) (resp *http.Response, began time.Time, err error) {
-	guard, err := j.limiter.allow(from, hostOf(req.URL), req.URL)
-	if err != nil {
-		j.report.tellUnsent(req.URL, err, numbers{})
-		return nil, time.Time{}, err
-	}
-	x := &exchange{limiter: j.limiter}
-	x.permit = x.permitOf(req.Context(), func() (verdict, error) { return check(guardedBy(guard, from.payer)) })
-	err = x.permit.check()
-	if err != nil {
-		return nil, time.Time{}, err
-	}
-	resp, began, err = x.send(req, from.client.seam(), timeout, from)
-	if isForbidden(err) {
-		began = time.Time{} // the connection has shown a private address, so trying again is useless
-	}
-	return resp, began, err
-}
-
-// permitOf returns the permit of x. It lets x be sent if judge returns no error.
-func (x *exchange) permitOf(ctx context.Context, judge func() (verdict, error)) *permit {
-	var last verdict
-	current := func() bool {
-		return last.reader == nil || last.reader.known(ctx, time.Now(), last.policy.Authority, last.host) != nil
-	}
-	check := func() error {
-		v, err := judge()
-		if err == nil {
-			v.obeyedBy(&x.ticket)
-			last = v
-		}
-		return err
-	}
-	return &permit{current: current, check: check}
-}
-
 // allow returns an error if the plugin must not request u, which is on host, for the reason from.
 // guard is the guard of the exchange, because the address may be known only when there is a
 // connection.
-func (l *limiter) allow(from lead, host string, u *url.URL) (guard *PrivateNetworkError, err error) {
-	if from.host != "" && from.host != host && from.client.forbids(u) {
-		return nil, fmt.Errorf("collyrobots: %s leads to %s: %w", from.host, u.Redacted(), colly.ErrForbiddenDomain)
+func (w *wire) allow(from lead, host string, u *url.URL) (guard *report.PrivateNetworkError, err error) {
+	if from.host != "" && from.host != host {
+		err = from.client.forbids(u)
+		if err != nil {
+			return nil, &domainError{from: from.host, url: u.Redacted(), err: err}
+		}
 	}
-	err = l.quota.Check(from.payer, host)
+	err = w.quota.Check(from.payer, host)
 	if err != nil {
 		return nil, err
 	}
-	return l.guard(from.host, host, u)
+	return w.guard(from.host, host, u)
 }
 
 // transport returns the transport of the plugin's own requests.
-func (l *limiter) transport(s *backend.Seam) http.RoundTripper {
+func (w *wire) transport(s *backend.Seam) http.RoundTripper {
 	switch {
-	case l.client != nil:
-		return l.client.Transport
+	case w.client != nil:
+		return w.client.Transport
 	case s != nil:
 		return s.Transport()
 	}
@@ -205,11 +183,11 @@ func (x *exchange) look() func() standing {
 
 // start waits until x may go on the wire, ahead of the pages that wait for their host.
 func (x *exchange) start(ctx context.Context) error {
-	x.limiter.join(ctx, x.host, x.through, x.trace.url)
+	x.wire.join(ctx, x.host, x.through, x.trace.url)
 	if x.payer == "" {
 		return x.host.StartIf(ctx, &x.ticket, policy.Wanted(ctx))
 	}
-	err := x.limiter.quota.Charge(x.payer, x.host.Name())
+	err := x.wire.quota.Charge(x.payer, x.host.Name())
 	if err != nil {
 		return err
 	}
@@ -245,22 +223,22 @@ func (x *exchange) Peer(hostPort string, addr net.Addr) error {
 	x.peer = hostPort
 	x.met = true
 	x.trace.connected(addr)
-	x.limiter.met(x.host, hostPort, addr)
-	if !isServer(x.host.Name(), hostPort) {
+	x.wire.met(x.host, hostPort, addr)
+	if !hostname.IsServer(x.host.Name(), hostPort) {
 		return nil
 	}
-	return x.limiter.connected(x.host, addr, x.guard)
+	return x.wire.connected(x.host, addr, x.guard)
 }
 
 // Ready implements backend.Trip.
 func (x *exchange) Ready() (terms backend.Terms, ok bool) {
 	terms.CheckDials = x.guard != nil
 	terms.Sign = x.signature()
-	if !x.limiter.shared {
+	if !x.wire.shared {
 		return terms, !x.ticket.Late()
 	}
 	terms.Deadline = x.ticket.Deadline()
-	terms.Late = ErrLeaseEnded
+	terms.Late = x.wire.errLate
 	return terms, !x.ticket.Late() && x.ticket.Valid()
 }
 
@@ -298,7 +276,7 @@ func (x *exchange) again(takeTurn func() error) error {
 
 // Answered implements backend.Trip. It backs off if the host is throttling.
 func (x *exchange) Answered(resp *http.Response) (again bool, log func()) {
-	x.locked = resp.StatusCode == http.StatusProxyAuthRequired && x.peer != "" && !isServer(x.host.Name(), x.peer)
+	x.locked = resp.StatusCode == http.StatusProxyAuthRequired && x.isByPeer()
 	log = x.recordResponse(resp, 0)
 	return x.signsAgain(resp), log
 }
@@ -311,12 +289,12 @@ func (x *exchange) recordResponse(resp *http.Response, pages int) (log func()) {
 	x.trace.answered(resp)
 	backOff := x.changePace(resp, pages)
 	if usage.LicenseRequired(resp.StatusCode, resp.Header) {
-		backOff = both(backOff, x.limiter.report.licenseRequired(x))
+		backOff = both(backOff, x.licenseRequired())
 	}
 	if x.guard == nil || x.met {
 		return backOff
 	}
-	reporter := x.limiter.report
+	reporter := x.wire.report
 	through := x.through
 	return func() {
 		reporter.warn("a transport reports no connections, so names that lead to private addresses are not refused: "+
@@ -328,12 +306,24 @@ func (x *exchange) recordResponse(resp *http.Response, pages int) (log func()) {
 	}
 }
 
+// licenseRequired counts a response that asks for a license, and sends the event. It returns a
+// function that logs the first such response.
+func (x *exchange) licenseRequired() (log func()) {
+	x.wire.licenses.Add(1)
+	x.trace.license(x.host)
+	reporter := x.wire.report
+	url := x.trace.url.Redacted()
+	return func() {
+		reporter.warn("a site asks for a license, so it does not send the page; Stats.LicenseRequired counts further responses of this kind", "url", url)
+	}
+}
+
 // changePace records a response with the pace of its host, and backs off on 429 or 503. These count
 // as no page. log logs the back-off, and may be nil.
 func (x *exchange) changePace(resp *http.Response, pages int) (log func()) {
 	if !throttled(resp) {
 		if x.host.Answered(&x.ticket, resp.StatusCode, pages) {
-			x.limiter.report.tellPace(report.EventRecovered, x, resp)
+			x.wire.report.tellPace(report.EventRecovered, x.host, x.trace.url, resp.StatusCode, x.trace.numbers)
 		}
 		return nil
 	}
@@ -349,12 +339,12 @@ func (x *exchange) changePace(resp *http.Response, pages int) (log func()) {
 	if !slower {
 		return nil
 	}
-	x.limiter.report.tellPace(report.EventSlowed, x, resp)
-	return x.limiter.backOff(x.host.Stats(now), x.host, resp)
+	x.wire.report.tellPace(report.EventSlowed, x.host, x.trace.url, resp.StatusCode, x.trace.numbers)
+	return x.wire.backOff(x.host.Stats(now), x.host, resp)
 }
 
 // backOff returns a function that logs the back-off of a host.
-func (l *limiter) backOff(s pace.Stats, host *pace.Host, resp *http.Response) (log func()) {
+func (w *wire) backOff(s pace.Stats, host *pace.Host, resp *http.Response) (log func()) {
 	length := slog.Duration("delay", s.BackOff.Round(time.Millisecond))
 	logged := uint16(loggedBackOff)
 	if !s.NotBefore.IsZero() {
@@ -363,7 +353,7 @@ func (l *limiter) backOff(s pace.Stats, host *pace.Host, resp *http.Response) (l
 	}
 	host.MarkPace(logged)
 	facts := []any{"host", s.Host, "url", resp.Request.URL.Redacted(), "status", resp.StatusCode, length, "count", s.Waiting}
-	return func() { l.report.log.Warn("host is throttling, slowing down", facts...) }
+	return func() { w.report.log.Warn("host is throttling, slowing down", facts...) }
 }
 
 // throttled reports whether a response asks for fewer requests.
@@ -375,20 +365,55 @@ func isRedirect(status int) bool { return status >= 300 && status < 400 }
 
 // Ended implements backend.Trip.
 func (x *exchange) Ended(bytes int64, err error) {
-	x.trace.ended(x.host, &x.ticket, x.sent.Load(), bytes, err)
+	x.traceEnd(bytes, err)
 	x.giveBack()
+}
+
+// traceEnd reports the end of the exchange, whose place was not given back yet.
+func (x *exchange) traceEnd(bytes int64, err error) {
+	x.trace.ended(x.host, &x.ticket, x.sent.Load(), bytes, err)
+}
+
+// leave is called when x has started and the program itself sends the request. No transport will
+// report a connection, or that the request was written, and x cannot be sent again.
+func (x *exchange) leave() {
+	x.met = true
+	x.asked = true
+	x.sent.Store(true)
+	x.trace.started(x.host, &x.ticket)
+}
+
+// wasSent reports whether the request was sent at least once.
+func (x *exchange) wasSent() bool { return x.before || x.sent.Load() }
+
+// setUnsent records that the program has not sent the request after all.
+func (x *exchange) setUnsent() { x.sent.Store(false) }
+
+// isByPeer reports whether the last connection led to a proxy, that is, to a server other than the
+// host.
+func (x *exchange) isByPeer() bool { return x.peer != "" && !hostname.IsServer(x.host.Name(), x.peer) }
+
+// patience is the longest time that a request waits for its next attempt after a response, because
+// the request of a page holds a slot of a LimitRule while it waits.
+const patience = 5 * time.Minute
+
+// endAttempt gives the turn of x back after a response, before x is sent again. What is logged about
+// the response may take any time.
+func (x *exchange) endAttempt() {
+	x.trace.again(x.host, nil)
+	x.ticket.End()
 }
 
 // guard returns the guard of a request for u on the host to, which the host from leads to. from is
 // empty if the program makes the request. The guard is nil if the request may go to any address.
 // Otherwise it is the error of the request if its connection shows that to is private. If that is
 // already known, guard returns an error.
-func (l *limiter) guard(from, to string, u *url.URL) (*PrivateNetworkError, error) {
-	guarded, address := l.networks.Check(from, to)
+func (w *wire) guard(from, to string, u *url.URL) (*report.PrivateNetworkError, error) {
+	guarded, address := w.networks.Check(from, to)
 	if !guarded {
 		return nil, nil
 	}
-	guard := &PrivateNetworkError{URL: u.Redacted(), Address: address, From: from}
+	guard := &report.PrivateNetworkError{URL: u.Redacted(), Address: address, From: from}
 	if address != "" {
 		return nil, guard
 	}
@@ -397,69 +422,56 @@ func (l *limiter) guard(from, to string, u *url.URL) (*PrivateNetworkError, erro
 
 // connected records the address of a connection to a host. It returns an error if a request with
 // this guard, which may be nil, must not be sent on the connection.
-func (l *limiter) connected(h netguard.Host, addr net.Addr, guard *PrivateNetworkError) error {
+func (w *wire) connected(h netguard.Host, addr net.Addr, guard *report.PrivateNetworkError) error {
 	from := ""
 	if guard != nil {
 		from = guard.From
 	}
-	address := l.networks.Connected(h, addr, from)
+	address := w.networks.Connected(h, addr, from)
 	if address == "" {
 		return nil
 	}
-	err := &PrivateNetworkError{Address: address, From: from}
+	err := &report.PrivateNetworkError{Address: address, From: from}
 	if guard != nil {
 		err.URL = guard.URL
 	}
 	return err
 }
 
+// A domainError is the error of a request to a domain that the user has forbidden.
+type domainError struct {
+	from string // the host that led to the domain
+	url  string
+	err  error
+}
+
+func (e *domainError) Error() string {
+	return fmt.Sprintf("collyrobots: %s leads to %s: %v", e.from, e.url, e.err)
+}
+
+func (e *domainError) Unwrap() error { return e.err }
+
 // isForbidden reports whether a request was not sent because its target must not be requested, or
 // not from the site that led to it.
 func isForbidden(err error) bool {
-	private := (*PrivateNetworkError)(nil)
-	return errors.As(err, &private) || errors.Is(err, colly.ErrForbiddenDomain) || errors.Is(err, feed.ErrElsewhere)
+	private := (*report.PrivateNetworkError)(nil)
+	domain := (*domainError)(nil)
+	excess := (*netguard.QuotaError)(nil)
+	return errors.As(err, &private) || errors.As(err, &domain) || errors.As(err, &excess)
 }
 
-// forbidden reports whether u is on one of domains, which are names without a port.
-func forbidden(domains []string, u *url.URL) bool {
-	if len(domains) == 0 {
-		return false
+// both returns a function that calls those of its arguments that are not nil, or nil if both are.
+func both(f, g func()) func() {
+	switch {
+	case f == nil:
+		return g
+	case g == nil:
+		return f
 	}
-	name := normalName(u.Host)
-	return slices.ContainsFunc(domains, func(d string) bool { return d == u.Hostname() || normalName(d) == name })
-}
-
-// normalName returns the name of a host without its port, in the form that all spellings of the
-// name have in common.
-func normalName(host string) string {
-	a, err := dialect.AuthorityOf(&url.URL{Scheme: "http", Host: host})
-	if err != nil {
-		return strings.ToLower(host)
+	return func() {
+		f()
+		g()
 	}
-	return nameOf(a.Host)
-}
-
-// nameOf returns a host without its port.
-func nameOf(host string) string {
-	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
-		host = host[:i]
-	}
-	return host
-}
-
-// isServer reports whether a connection to target, "host:port", is a connection to the host itself
-// and not to a proxy.
-func isServer(host, target string) bool {
-	if port, ok := strings.CutPrefix(target, host); ok && (port == "" || port == ":80" || port == ":443") {
-		return true
-	}
-	for _, scheme := range [...]string{"https", "http"} {
-		a, err := dialect.AuthorityOf(&url.URL{Scheme: scheme, Host: target})
-		if err == nil && a.Host == host {
-			return true
-		}
-	}
-	return false
 }
 
 // addHeaders adds headers of a page and cookies of a jar to the fetch of its robots.txt. The
@@ -543,29 +555,38 @@ type trace struct {
 	// mu protects the fields below it. It is held while an event of the exchange is sent, so that the
 	// events have the order of what happened.
 	mu       sync.Mutex
-	running  bool      // report.EventStarted was sent, and report.EventAnswered was not
-	at       time.Time // of the start; valid while running
-	status   int       // of the response; 0 before that
-	signed   bool      // the request was signed when it was last sent
-	date     time.Time // Event.Date
-	remote   net.Addr  // of the connection; nil if it is not known
-	decision *Decision // the decision that allows the request; nil for requests of the plugin's own
+	running  bool             // report.EventStarted was sent, and report.EventAnswered was not
+	at       time.Time        // of the start; valid while running
+	status   int              // of the response; 0 before that
+	signed   bool             // the request was signed when it was last sent
+	date     time.Time        // Event.Date
+	remote   net.Addr         // of the connection; nil if it is not known
+	decision *report.Decision // the decision that allows the request; nil for requests of the plugin's own
 }
 
-// decide records v, the verdict on u, when the request is about to start.
-func (t *trace) decide(v *verdict, u *url.URL) {
-	if !t.report.events.Active() {
-		return
-	}
-	d := v.decision(u)
+// isOn reports whether there is a listener for the events of the exchange.
+func (t *trace) isOn() bool { return t.report.events.Active() }
+
+// decide records the decision that allows the request, which is about to start.
+func (t *trace) decide(d report.Decision) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.decision = &d
 }
 
+// license reports that the response asks for a license.
+func (t *trace) license(host *pace.Host) {
+	if !t.isOn() {
+		return
+	}
+	e := t.event(report.EventLicense, host)
+	e.Status = http.StatusUnauthorized
+	t.report.events.Send(e)
+}
+
 // connected is called when there is a connection to an address.
 func (t *trace) connected(addr net.Addr) {
-	if !t.report.events.Active() {
+	if !t.isOn() {
 		return
 	}
 	t.mu.Lock()
@@ -575,7 +596,7 @@ func (t *trace) connected(addr net.Addr) {
 
 // started is called when the exchange is on the wire.
 func (t *trace) started(host *pace.Host, ticket *pace.Ticket) {
-	if !t.report.events.Active() {
+	if !t.isOn() {
 		return
 	}
 	t.mu.Lock()
@@ -585,26 +606,51 @@ func (t *trace) started(host *pace.Host, ticket *pace.Ticket) {
 
 // begin reports the start, unless it was reported before. If sent is true, the exchange reaches the
 // wire now. Otherwise it has started when ticket says. t.mu is held.
-//
-// The lock of all starts makes listeners get them in the order of their times.
 func (t *trace) begin(host *pace.Host, ticket *pace.Ticket, sent bool) {
 	if t.running {
 		return
 	}
-	t.report.starts.Lock()
-	defer t.report.starts.Unlock()
-	if sent {
-		ticket.Sent(time.Now())
+	t.report.tellStart(func() report.Event {
+		if sent {
+			ticket.Sent(time.Now())
+		}
+		s := ticket.Report()
+		t.running = true
+		t.at = s.At
+		return t.start(host, s)
+	})
+}
+
+// start returns the event about a start. t.mu is held.
+func (t *trace) start(host *pace.Host, s pace.Start) report.Event {
+	e := t.event(report.EventStarted, host)
+	e.Time = s.At
+	e.From = t.from
+	e.Group = s.Group
+	e.Gap = s.Gap
+	e.Delay = s.Delay
+	e.Source = report.DelaySource(s.Cause)
+	e.Line = s.Line
+	e.Decision = t.decision
+	return e
+}
+
+// event returns an Event of the exchange, with the current time.
+func (t *trace) event(kind report.EventKind, host *pace.Host) report.Event {
+	return report.Event{
+		Kind:        kind,
+		Time:        time.Now(),
+		Host:        host.Name(),
+		URL:         t.url.Redacted(),
+		RequestKind: t.kind,
+		Collector:   t.collector,
+		Request:     t.request,
 	}
-	s := ticket.Report()
-	t.running = true
-	t.at = s.At
-	t.report.tellStarted(t, host, s)
 }
 
 // answered is called when the headers of the response are there.
 func (t *trace) answered(resp *http.Response) {
-	if !t.report.events.Active() {
+	if !t.isOn() {
 		return
 	}
 	t.mu.Lock()
@@ -634,7 +680,7 @@ func (t *trace) setSigned(signed bool) {
 // again is called when the request is about to be sent once more. err is the error of the last
 // attempt. It is nil if that got a response, with status 429 or 503.
 func (t *trace) again(host *pace.Host, err error) {
-	if !t.report.events.Active() {
+	if !t.isOn() {
 		return
 	}
 	t.mu.Lock()
@@ -650,12 +696,12 @@ func (t *trace) again(host *pace.Host, err error) {
 // request was never written, for example because the connection was refused. Then no start is
 // reported.
 func (t *trace) ended(host *pace.Host, ticket *pace.Ticket, sent bool, bytes int64, err error) {
-	if !t.report.events.Active() {
+	if !t.isOn() {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if private := (*PrivateNetworkError)(nil); !t.running && errors.As(err, &private) {
+	if private := (*report.PrivateNetworkError)(nil); !t.running && errors.As(err, &private) {
 		t.report.tellUnsent(t.url, err, t.numbers)
 		return
 	}
@@ -668,7 +714,17 @@ func (t *trace) ended(host *pace.Host, ticket *pace.Ticket, sent bool, bytes int
 
 // end reports the end of an exchange that has started. t.mu is held.
 func (t *trace) end(host *pace.Host, bytes int64, err error) {
-	t.report.tellAnswered(t, host, bytes, err)
+	e := t.event(report.EventAnswered, host)
+	e.Status = t.status
+	e.Signed = t.signed
+	e.Date = t.date
+	if t.remote != nil {
+		e.Remote = t.remote.String()
+	}
+	e.Bytes = bytes
+	e.Took = e.Time.Sub(t.at)
+	e.Err = redact.Error(err)
+	t.report.events.Send(e)
 	t.running = false
 	t.status = 0
 	t.date = time.Time{}

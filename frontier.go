@@ -16,6 +16,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/internal/arrivals"
 	"github.com/collyrobots/collyrobots/internal/feed"
+	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/internal/track"
@@ -252,11 +253,21 @@ func (h *hooks) isRecordable(r *colly.Request) bool {
 	return true
 }
 
+// tellParked reports that the page of r waits in the urlstore.Store, unless the wait is too short.
+func (f *frontier) tellParked(r *colly.Request, p *urlstore.Page, of numbers) {
+	if !f.report.events.Active() {
+		return
+	}
+	now := time.Now()
+	s := f.limiter.hosts.At(now, p.Host).Stats(now)
+	f.report.tellParked(now, s, s.Waiting+f.store.Waiting(p.Host), r.URL, of)
+}
+
 // newPageOf returns the page of a request. fed is nil if no sitemap lists it.
 func (h *hooks) newPageOf(r *colly.Request, fed *fedPage) *urlstore.Page {
 	p := &urlstore.Page{
 		URL:       r.URL.String(),
-		Host:      hostOf(r.URL),
+		Host:      hostname.Of(r.URL),
 		Collector: h.number,
 		Depth:     r.Depth,
 		Request:   h.marshal(r),
@@ -394,7 +405,7 @@ func (f *frontier) mustReturnUnchecked(ctx context.Context, q *request) bool {
 	if f == nil || q.fed == nil || !q.fed.recorded {
 		return false
 	}
-	host := f.limiter.hosts.At(q.now, hostOf(q.target.url))
+	host := f.limiter.hosts.At(q.now, hostname.Of(q.target.url))
 	if !host.Rules().Shares {
 		return false
 	}

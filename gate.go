@@ -12,7 +12,9 @@ import (
 
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/handoff"
+	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/internal/weburl"
 	"github.com/collyrobots/collyrobots/report"
 )
 
@@ -50,10 +52,7 @@ func userAgentOf(header http.Header) string {
 // hasRobots reports whether robots.txt applies to u. It applies to ftp URLs because the collector's
 // transport may speak ftp (RFC 9309, section 2.3). If it does not, robots.txt cannot be read, and
 // the request is denied instead of failing in the transport.
-func hasRobots(u *url.URL) bool { return isWeb(u) || u.Scheme == "ftp" }
-
-// isWeb reports whether u is an http or https URL.
-func isWeb(u *url.URL) bool { return u.Scheme == "http" || u.Scheme == "https" }
+func hasRobots(u *url.URL) bool { return weburl.IsWeb(u) || u.Scheme == "ftp" }
 
 // A gate admits the requests of collectors and clients. There are three steps:
 //
@@ -131,7 +130,7 @@ func (g *gate) protect(q *request) error {
 	if q.from == "" && !g.limiter.networks.DeniesAll() || q.isJudged() && q.unchanged() {
 		return nil
 	}
-	guard, err := g.limiter.guard(q.from, hostOf(q.target.url), q.target.url)
+	guard, err := g.limiter.guard(q.from, hostname.Of(q.target.url), q.target.url)
 	q.guard = guard
 	return err
 }
@@ -163,7 +162,7 @@ func (g *gate) enter(ctx context.Context, q *request, told func()) error {
 	g.limiter.join(ctx, q.host, q.transport(), q.target.url)
 	g.endWaitIfDenied(q)
 	g.limiter.logLongWait(q.now, q.host, q.verdict.policy)
-	if g.report.tellWaiting(q) && told != nil {
+	if g.report.tellWaiting(q.now, q.host, q.target.url, q.numbers) && told != nil {
 		told()
 	}
 	wait := func() error { return g.awaitTurn(ctx, q) }
@@ -307,7 +306,7 @@ func (c *core) newRequest(u *url.URL, p page) *request {
 	q := &e.Record
 	q.entry = e
 	q.gate = c.gate
-	q.limiter = c.limiter
+	q.wire = c.limiter.wire
 	q.target.url = u
 	q.page = p
 	q.now = now
@@ -332,7 +331,7 @@ func (q *request) release() {
 
 // fetcher returns how to fetch robots.txt for q.
 func (q *request) fetcher() fetcher {
-	f := fetcher{limiter: q.limiter, from: guardedBy(q.guard, ""), header: q.header}
+	f := fetcher{wire: q.wire, from: guardedBy(q.guard, ""), header: q.header}
 	if q.client == nil {
 		f.client = seamClient{through: q.seam, name: q.name}
 		return f
@@ -448,7 +447,7 @@ func (q *request) transport() http.RoundTripper {
 // wait waits until q may start, as pace.Host.Start does.
 func (q *request) wait(ctx context.Context, direct bool) error {
 	if q.host.Rules().Shares {
-		q.limiter.join(ctx, q.host, q.transport(), q.target.url)
+		q.wire.join(ctx, q.host, q.transport(), q.target.url)
 	}
 	if ctx.Err() == nil {
 		if _, ok := q.host.StartNow(q.now, &q.ticket, direct); ok {
@@ -522,7 +521,7 @@ func (q *request) follow(before *http.Response) {
 	}
 	q.redirect = true
 	if before.Request != nil && before.Request.URL != nil {
-		q.from = hostOf(before.Request.URL)
+		q.from = hostname.Of(before.Request.URL)
 	}
 }
 
@@ -550,10 +549,17 @@ func (q *request) Again(ctx context.Context) error {
 		if err != nil {
 			return q.deniedAgain(err)
 		}
-		q.trace.decide(&q.verdict, q.target.url)
+		q.traceDecision()
 		q.handOver()
 		return nil
 	})
+}
+
+// traceDecision gives the decision that allows q to its trace, if there is a listener.
+func (q *request) traceDecision() {
+	if q.trace.isOn() {
+		q.trace.decide(q.verdict.decision(q.target.url))
+	}
 }
 
 // deniedAgain returns the error of a request that is not sent once more because of err.
@@ -570,10 +576,10 @@ func (q *request) deniedAgain(err error) error {
 func (q *request) Ended(bytes int64, err error) {
 	fed := q.fed
 	after := q.after
-	q.trace.ended(q.host, &q.ticket, q.sent.Load(), bytes, err)
+	q.traceEnd(bytes, err)
 	log := q.recordFailure(err)
 	host := q.host
-	limiter := q.limiter
+	limiter := q.gate.limiter
 	q.close()
 	if log != nil {
 		log()

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"os"
@@ -22,6 +23,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/arrivals"
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/fanout"
+	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/track"
 	"github.com/collyrobots/collyrobots/report"
 )
@@ -478,20 +480,20 @@ func (h *hooks) countLate(r *colly.Response, q *request) {
 	case q != nil && r.StatusCode != 0:
 		q.host.Count(1, 0)
 	case q == nil && isRedirect(r.StatusCode):
-		h.limiter.hosts.At(time.Now(), hostOf(r.Request.URL)).Count(1, 0)
+		h.limiter.hosts.At(time.Now(), hostname.Of(r.Request.URL)).Count(1, 0)
 	}
 }
 
 // deny logs a page that is not sent, or that would not be sent without the dry run, and calls
 // OnDenied.
 func (h *hooks) deny(r *colly.Request, err error) {
-	h.report.notSent(r.URL, err, h.dryRun)
+	h.onDenied.notSent(h.report, r.URL, err, h.dryRun)
 	o := outcomeOf(err)
 	if h.retries.Deny(r, o.denial()) > track.MaxDenials {
 		h.warnOfRetries(r, err)
 		return
 	}
-	for _, f := range h.report.onDenied {
+	for _, f := range h.onDenied {
 		f(r, err)
 	}
 }
@@ -505,6 +507,26 @@ func (h *hooks) endRetries(q *request, r *colly.Request, err error) {
 	page := h.fedPageOf(r)
 	h.finish(r, 0, outcomeOf(err)) // Colly calls no other hook for an aborted request
 	page.settle()
+}
+
+// onDenied are the functions of the option OnDenied.
+type onDenied []func(*colly.Request, error)
+
+// notSent logs a request that is not sent, or would not be sent without the dry run. If the user
+// has not set OnDenied, the first denial of each host has level INFO. Otherwise a crawl that may
+// fetch nothing would log nothing.
+func (f onDenied) notSent(r *reporter, u *url.URL, err error, dryRun bool) {
+	level := slog.LevelDebug
+	message := "request denied"
+	o := outcomeOf(err)
+	switch {
+	case dryRun:
+		level = slog.LevelInfo
+	case len(f) == 0 && o.denied != nil && o.denied.first:
+		level = slog.LevelInfo
+		message = "request denied, the first of its host; set OnDenied to get all denials"
+	}
+	r.log.Log(context.Background(), level, message, "url", u.Redacted(), "error", err, "sent", dryRun)
 }
 
 // warnOfRetries warns once that retries of a denied page make no sense.
@@ -568,7 +590,7 @@ func (h *hooks) seam() *backend.Seam {
 func (h *hooks) userAgent() *string { return &h.c.UserAgent }
 
 // forbids implements client.
-func (h *hooks) forbids(u *url.URL) bool { return forbidden(h.c.DisallowedDomains, u) }
+func (h *hooks) forbids(u *url.URL) error { return backend.Forbids(h.c, u) }
 
 // caller implements client. Collectors that share a client may have different contexts, and a
 // transport may choose the proxy by the context, so each collector is a caller of its own.
@@ -682,7 +704,7 @@ func (ctl *controller) admit(ctx context.Context, q *request) error {
 // admitRedirect is admit for a redirect of a collector. The delay of its host may become known only
 // when it is judged.
 func (ctl *controller) admitRedirect(ctx context.Context, q *request) error {
-	delay := ctl.limiter.hosts.Delay(time.Now(), hostOf(q.target.url))
+	delay := ctl.limiter.hosts.Delay(time.Now(), hostname.Of(q.target.url))
 	err := atMost(ctx, redirectPatience(delay), func(ctx context.Context) error {
 		return ctl.checkWithoutHook(ctx, q)
 	})
@@ -707,7 +729,7 @@ func atMost(ctx context.Context, d time.Duration, wait func(context.Context) err
 func (ctl *controller) checkWithoutHook(ctx context.Context, q *request) error {
 	err := ctl.gate.check(ctx, q)
 	if q.dry != nil {
-		ctl.report.notSent(q.target.url, q.dry, true)
+		ctl.onDenied.notSent(ctl.report, q.target.url, q.dry, true)
 	}
 	return err
 }
@@ -723,7 +745,7 @@ func (c *core) reject(ctx context.Context, q *request, err error) error {
 		c.report.tellUnsent(q.target.url, err, q.numbers)
 	case q.host != nil && o.isEnd(ctx):
 		markEnded(q.host, o.closed)
-		c.report.unsent.add(o.closed)
+		c.unsent.add(o.closed)
 	}
 	refused := &refusedError{cause: err, url: q.target.url.Redacted()}
 	q.close()
@@ -742,7 +764,7 @@ func (ctl *controller) prepareTrace(q *request, req *http.Request) {
 			q.trace.from = req.Response.Request.URL.Redacted()
 		}
 	}
-	q.trace.decide(&q.verdict, q.target.url)
+	q.traceDecision()
 }
 
 // Redirected implements backend.Controller. Colly has marked the target of the redirect as visited.

@@ -515,7 +515,7 @@ func errorsOfRequests() map[string]error {
 		"no robots.txt: site down":          denied(report.ReasonSiteDown, noResponse),
 		"no robots.txt: status":             denied(report.ReasonUnreachable, &policy.StatusError{Status: 500}),
 		"no robots.txt: status of a proxy":  denied(report.ReasonUnreachable, &policy.StatusError{Status: 502, Proxy: "p.test:80"}),
-		"no robots.txt: private":            denied(report.ReasonUnreachable, &policy.NoResponseError{Err: policyError{error: private, kind: policy.ErrForbidden}}),
+		"no robots.txt: private":            denied(report.ReasonUnreachable, &policy.NoResponseError{Err: withKind(private, policy.ErrForbidden)}),
 		"no robots.txt: canceled":           denied(report.ReasonUnreachable, &policy.NoResponseError{Err: context.Canceled}),
 		"no robots.txt: forbidden domain":   denied(report.ReasonUnreachable, fmt.Errorf("redirect: %w", colly.ErrForbiddenDomain)),
 		"no robots.txt: panic":              denied(report.ReasonUnreachable, &policy.PanicError{Value: "p"}),

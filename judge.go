@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"path"
 	"slices"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/budget"
+	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/redact"
@@ -43,8 +45,7 @@ type judge struct {
 
 // newJudge returns the judge of a new plugin, with its limiter and its policies.
 func newJudge(config *config, r *reporter) *judge {
-	limiter := newLimiter(&config.settings, config.client, config.privateNetworks, r)
-	limiter.signatures = newSignatures(config, r)
+	limiter := newLimiter(config, r)
 	policies := newPolicies(&config.settings, config.shadows, config.store, limiter, r)
 	if config.pacer != nil {
 		limiter.share(&sharedPace{pacer: config.pacer, report: r})
@@ -234,8 +235,46 @@ func (j *judge) begin(v *verdict, now time.Time, t target, f fetcher) (dialect.A
 		v.rule = dialect.Decision{Allowed: true}
 		return a, nil
 	}
-	v.reader, err = j.policies.reader(v.settings, f.nameFor(v.settings, t.userAgent))
+	v.reader, err = j.policies.reader(v.settings, v.settings.nameFor(&f, t.userAgent))
 	return a, err
+}
+
+// sendOwn is like send, but sends the request only if check returns no error. check gets the origin
+// of the request. It is called again if robots.txt changes before the request has its turn.
+func (j *judge) sendOwn(req *http.Request, timeout time.Duration, from lead, check func(origin) (verdict, error)) (resp *http.Response, began time.Time, err error) {
+	guard, err := j.limiter.allow(from, hostname.Of(req.URL), req.URL)
+	if err != nil {
+		j.report.tellUnsent(req.URL, err, numbers{})
+		return nil, time.Time{}, err
+	}
+	x := &exchange{wire: j.limiter.wire}
+	x.permit = permitOf(req.Context(), x, func() (verdict, error) { return check(guardedBy(guard, from.payer)) })
+	err = x.permit.check()
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	resp, began, err = x.send(req, from.client.seam(), timeout, from)
+	if isForbidden(err) {
+		began = time.Time{} // the connection has shown a private address, so trying again is useless
+	}
+	return resp, began, err
+}
+
+// permitOf returns the permit of x. It lets x be sent if judge returns no error.
+func permitOf(ctx context.Context, x *exchange, judge func() (verdict, error)) *permit {
+	var last verdict
+	current := func() bool {
+		return last.reader == nil || last.reader.known(ctx, time.Now(), last.policy.Authority, last.host) != nil
+	}
+	check := func() error {
+		v, err := judge()
+		if err == nil {
+			v.obeyedBy(&x.ticket)
+			last = v
+		}
+		return err
+	}
+	return &permit{current: current, check: check}
 }
 
 // cleaned returns the URL that identifies a page: u without the query parameters that do not change
@@ -498,7 +537,7 @@ func ShardOf(rawURL string, n int) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("collyrobots: ShardOf: %w", redact.ParseError(err))
 	}
-	if !isWeb(u) {
+	if !weburl.IsWeb(u) {
 		return 0, fmt.Errorf("collyrobots: ShardOf: %q is not an http or https URL", u.Redacted())
 	}
 	if n < 1 {
@@ -513,7 +552,7 @@ func ShardOf(rawURL string, n int) (int, error) {
 
 // shardOf returns the shard of a host, which may have a port.
 func shardOf(host string, n int) int {
-	sum := sha256.Sum256([]byte(nameOf(host)))
+	sum := sha256.Sum256([]byte(hostname.WithoutPort(host)))
 	key := binary.BigEndian.Uint64(sum[:])
 	shard := -1
 	for next := 0; next < n; {

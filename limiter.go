@@ -19,9 +19,11 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/feed"
+	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/netguard"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/store/pacer"
 	"github.com/collyrobots/collyrobots/store/urlstore"
 )
@@ -29,27 +31,35 @@ import (
 // A limiter keeps the pace of all hosts. http and https of a host are one host. Another port is
 // another host. With the option PaceBy, several hosts share one pace.
 type limiter struct {
-	hosts  *pace.Hosts
-	client *http.Client // for the plugin's own exchanges; if nil, they use the collector's client
-	report *reporter
-	shared bool // other processes share the pace: SharedPace
-
+	*wire
 	stores atomic.Pointer[[]urlstore.Store] // get the pace of each host; nil if there are none
-
-	signatures *signatures // nil if no request is signed
-
-	groupings *groupings
-
-	networks *netguard.Guard
-	quota    *netguard.Quota // of requests to other sites
 }
 
-func newLimiter(s *settings, client *http.Client, access netguard.Access, r *reporter) *limiter {
+func newLimiter(config *config, r *reporter) *limiter {
+	s := &config.settings
 	hosts := pace.New(func(host string) *pace.Rules { return &s.of(host).pace })
-	l := &limiter{hosts: hosts, client: client, report: r, groupings: newGroupings(s)}
-	l.networks = netguard.New(func(name string) netguard.Host { return hosts.At(time.Now(), name) }, access)
-	l.quota = netguard.NewQuota(feed.Registrable, feed.ErrElsewhere)
-	return l
+	w := &wire{
+		hosts:     hosts,
+		client:    config.client,
+		report:    r,
+		networks:  netguard.New(func(name string) netguard.Host { return hosts.At(time.Now(), name) }, config.privateNetworks),
+		quota:     netguard.NewQuota(feed.Registrable, feed.ErrElsewhere),
+		errLate:   ErrLeaseEnded,
+		groupings: newGroupings(s.groupings()),
+	}
+	if config.signer != nil {
+		w.signatures = newSignatures(config.signer, config.signWhenAsked, r)
+	}
+	return &limiter{wire: w}
+}
+
+// groupings returns a function that returns the Grouping of a host. The function is nil if no hosts
+// share their pace.
+func (s *settings) groupings() func(host string) sharing {
+	if !s.isForAny(func(s *hostSettings) bool { return s.grouping != ByHost }) {
+		return nil
+	}
+	return func(host string) sharing { return sharing(s.of(host).grouping) }
 }
 
 // share makes all hosts ask p for their turns.
@@ -182,12 +192,6 @@ func (l *limiter) causeOfWait(host *pace.Host, c pace.Cause) (cause string, opti
 		return "MinDelay", slog.String("option", "MinDelay"), l.report.markLogged("MinDelay") // it applies to all hosts
 	}
 	return "Crawl-delay", slog.String("option", "MaxDelay"), host.MarkPace(loggedCrawlDelay)
-}
-
-// hostOf returns the name under which the host of u is known, or "" if it has none.
-func hostOf(u *url.URL) string {
-	a, _ := dialect.AuthorityOf(u)
-	return a.Host
 }
 
 // A sharedPace adapts the user's Pacer for package pace. It turns errors and panics of the Pacer
@@ -393,24 +397,31 @@ const (
 	maxLookups = 32
 )
 
+// A sharing says which hosts share one pace. Its values are those of Grouping.
+type sharing uint8
+
+const (
+	alone sharing = iota
+	withDomain
+	withAddress
+)
+
 // A groupings finds the groups of hosts for PaceBy.
 type groupings struct {
-	settings *settings
-	slots    chan struct{} // holds a value for each lookup in progress
-	closing  context.Context
-	close    context.CancelFunc
+	of      func(host string) sharing // nil if no hosts share their pace
+	slots   chan struct{}             // holds a value for each lookup in progress
+	closing context.Context
+	close   context.CancelFunc
 }
 
-func newGroupings(s *settings) *groupings {
-	g := &groupings{settings: s, slots: make(chan struct{}, maxLookups)}
+func newGroupings(of func(host string) sharing) *groupings {
+	g := &groupings{of: of, slots: make(chan struct{}, maxLookups)}
 	g.closing, g.close = context.WithCancel(context.Background())
 	return g
 }
 
 // inUse reports whether some hosts may share their pace.
-func (g *groupings) inUse() bool {
-	return slices.ContainsFunc(g.settings.all(), func(s *hostSettings) bool { return s.grouping != ByHost })
-}
+func (g *groupings) inUse() bool { return g.of != nil }
 
 // lookup asks the resolver of the system.
 func lookup(ctx context.Context, name string) ([]netip.Addr, error) {
@@ -426,7 +437,7 @@ type addresses struct {
 // join finds the group of a host that may share its pace, unless it is known. It is called before a
 // request for u waits for the host. through is the transport that will send it, or nil if the
 // program sends it.
-func (l *limiter) join(ctx context.Context, host *pace.Host, through http.RoundTripper, u *url.URL) {
+func (w *wire) join(ctx context.Context, host *pace.Host, through http.RoundTripper, u *url.URL) {
 	if !host.Rules().Shares {
 		return
 	}
@@ -435,18 +446,18 @@ func (l *limiter) join(ctx context.Context, host *pace.Host, through http.RoundT
 	if now.Before(known.Until) {
 		return
 	}
-	switch l.groupings.settings.of(host.Name()).grouping {
-	case ByDomain:
+	switch w.groupings.of(host.Name()) {
+	case withDomain:
 		host.Join(pace.Assignment{Name: feed.Registrable(host.Name()), Until: now.Add(always)})
-	case ByAddress:
-		l.joinByAddress(ctx, host, through, u, known)
+	case withAddress:
+		w.joinByAddress(ctx, host, through, u, known)
 	}
 }
 
 // joinByAddress finds the group of a host by its address. known is the group so far, which the host
 // keeps if the address cannot be found again.
-func (l *limiter) joinByAddress(ctx context.Context, host *pace.Host, through http.RoundTripper, u *url.URL, known pace.Assignment) {
-	name := nameOf(host.Name())
+func (w *wire) joinByAddress(ctx context.Context, host *pace.Host, through http.RoundTripper, u *url.URL, known pace.Assignment) {
+	name := hostname.WithoutPort(host.Name())
 	addr, err := netip.ParseAddr(strings.Trim(name, "[]"))
 	switch {
 	case backend.MayProxy(through, u):
@@ -456,7 +467,7 @@ func (l *limiter) joinByAddress(ctx context.Context, host *pace.Host, through ht
 		host.Join(groupAt([]netip.Addr{addr}, always))
 		return
 	}
-	found, err := l.groupings.find(ctx, name)
+	found, err := w.groupings.find(ctx, name)
 	if err == nil && len(found) > 0 {
 		host.Join(groupAt(found, addressTime))
 		return
@@ -464,8 +475,8 @@ func (l *limiter) joinByAddress(ctx context.Context, host *pace.Host, through ht
 	if ctx.Err() != nil {
 		return
 	}
-	if l.report.markLogged("no address") {
-		l.report.log.Info("the address of a host could not be found, so it is paced alone until a connection shows the address",
+	if w.report.markLogged("no address") {
+		w.report.log.Info("the address of a host could not be found, so it is paced alone until a connection shows the address",
 			"host", host.Name(), "error", err)
 	}
 	known.Until = time.Now().Add(failureTime)
@@ -480,7 +491,7 @@ func (g *groupings) find(ctx context.Context, name string) ([]netip.Addr, error)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-g.closing.Done():
-		return nil, ErrClosed
+		return nil, report.ErrClosed
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookupTime)
 	defer cancel()
@@ -501,12 +512,12 @@ func groupAt(found []netip.Addr, lifetime time.Duration) pace.Assignment {
 
 // met is called with the address of a connection for a request to a host. target is "host:port" of
 // the host or of a proxy.
-func (l *limiter) met(host *pace.Host, target string, addr net.Addr) {
-	if !host.Rules().Shares || l.groupings.settings.of(host.Name()).grouping != ByAddress {
+func (w *wire) met(host *pace.Host, target string, addr net.Addr) {
+	if !host.Rules().Shares || w.groupings.of(host.Name()) != withAddress {
 		return
 	}
 	known := host.Assignment()
-	if !isServer(host.Name(), target) {
+	if !hostname.IsServer(host.Name(), target) {
 		if known.Name != "" {
 			host.Join(pace.Assignment{Until: time.Now().Add(addressTime)})
 		}

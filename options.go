@@ -40,7 +40,7 @@ type config struct {
 	dryRun   bool
 	shadows  []dialect.Dialect
 	feed     *Feed // nil without FollowSitemaps
-	onDenied []func(*colly.Request, error)
+	onDenied onDenied
 	onEvent  []func(Event)
 
 	onEveryEvent []func(Event)

@@ -44,7 +44,14 @@ func New(opts ...Option) (*Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := newReporter(config)
+	r := newReporter(config.log)
+	config.warnings(r.warn)
+	for _, f := range config.onEvent {
+		r.events.Listen(f)
+	}
+	for _, f := range config.onEveryEvent {
+		r.events.ListenToAll(f)
+	}
 	j := newJudge(config, r)
 	c := &core{
 		judge:     j,
@@ -55,6 +62,7 @@ func New(opts ...Option) (*Plugin, error) {
 		limiter:   j.limiter,
 		policies:  j.policies,
 		report:    r,
+		onDenied:  config.onDenied,
 		started:   time.Now(),
 		bubbled:   inBubble(),
 		requests:  handoff.New((*request).abandon),
@@ -64,7 +72,7 @@ func New(opts ...Option) (*Plugin, error) {
 	}
 	c.gate.addFeatures()
 	if config.feed != nil {
-		c.sitemaps = newSitemaps(j, *config.feed, config.store, config.log)
+		c.sitemaps = newSitemaps(c, *config.feed)
 		c.gate.sitemaps = c.sitemaps
 		c.fed.inUse.Store(true)
 	}
@@ -93,6 +101,8 @@ type core struct {
 	policies *policies
 	report   *reporter
 
+	onDenied  onDenied
+	unsent    unsentCounts
 	started   time.Time
 	bubbled   bool // it was made in a bubble of testing/synctest
 	requests  *handoff.Table[request]
@@ -185,10 +195,10 @@ func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
 func (p *Plugin) own(ctx context.Context) (_ context.Context, userAgent string, f fetcher) {
 	set, _ := ctx.Value(userAgentKey{}).(string)
 	if h := p.first(); h != nil {
-		return policy.WithValues(ctx, h.c.Context), cmp.Or(set, h.c.UserAgent), fetcher{limiter: p.limiter, client: h}
+		return policy.WithValues(ctx, h.c.Context), cmp.Or(set, h.c.UserAgent), fetcher{wire: p.limiter.wire, client: h}
 	}
 	userAgent = cmp.Or(set, p.policies.lastUserAgent(), defaultUserAgent)
-	return ctx, userAgent, fetcher{limiter: p.limiter, client: seamClient{}}
+	return ctx, userAgent, fetcher{wire: p.limiter.wire, client: seamClient{}}
 }
 
 // WithUserAgent returns a context that makes Check and Pages decide about a crawler with this user

@@ -17,10 +17,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/gocolly/colly/v2"
-
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/netguard"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
@@ -139,7 +138,7 @@ func (r *reader) get(ctx context.Context, cache *policy.Cache, a dialect.Authori
 	for {
 		pol, err := cache.Get(ctx, a, f.policyFetch(a, userAgent))
 		if err == nil {
-			if pol.Forbidden() && f.from.host == "" && !f.limiter.networks.DeniesAll() {
+			if pol.Forbidden() && f.from.host == "" && !f.wire.networks.DeniesAll() {
 				continue // the fetch of another caller was refused; this caller's would not be
 			}
 			return pol, nil
@@ -171,7 +170,7 @@ func (p *policies) get(ctx context.Context, v *verdict, a dialect.Authority, use
 		if p.closing.Err() != nil {
 			return nil, ErrClosed
 		}
-		v.reader, err = p.reader(v.settings, f.nameFor(v.settings, userAgent))
+		v.reader, err = p.reader(v.settings, v.settings.nameFor(&f, userAgent))
 		if err != nil {
 			return nil, err
 		}
@@ -432,8 +431,8 @@ type client interface {
 	seam() *backend.Seam
 	// userAgent returns the collector's UserAgent, or nil if it is not known.
 	userAgent() *string
-	// forbids reports whether the user has forbidden the domain of u.
-	forbids(u *url.URL) bool
+	// forbids returns an error if the user has forbidden the domain of u.
+	forbids(u *url.URL) error
 	// caller returns the Caller of a policy.Way, or nil if the seam identifies the client.
 	caller() any
 }
@@ -452,11 +451,11 @@ func (c seamClient) userAgent() *string { return c.name }
 func (c seamClient) caller() any { return nil }
 
 // forbids implements client. Any of the seam's collectors may have made the request.
-func (c seamClient) forbids(u *url.URL) bool {
+func (c seamClient) forbids(u *url.URL) error {
 	if c.through == nil {
-		return false
+		return nil
 	}
-	return slices.ContainsFunc(c.through.Collectors(), func(c *colly.Collector) bool { return forbidden(c.DisallowedDomains, u) })
+	return c.through.Forbids(u)
 }
 
 // A lead says why the plugin makes a request of its own.
@@ -474,7 +473,7 @@ type origin struct {
 
 // guardedBy returns the origin of a request with a guard. If guard is nil, the host of the origin
 // is empty, and the request may go to any address.
-func guardedBy(guard *PrivateNetworkError, payer string) origin {
+func guardedBy(guard *report.PrivateNetworkError, payer string) origin {
 	if guard == nil {
 		return origin{payer: payer}
 	}
@@ -483,7 +482,7 @@ func guardedBy(guard *PrivateNetworkError, payer string) origin {
 
 // A fetcher says how robots.txt is fetched when a request needs it.
 type fetcher struct {
-	limiter  *limiter
+	wire     *wire
 	client   client
 	from     origin      // of the request
 	header   http.Header // of the request; nil if it is one of the plugin's own
@@ -491,8 +490,9 @@ type fetcher struct {
 	readsTDM bool        // the TDMRep file is also fetched if the request needs it
 }
 
-// nameFor returns the name under which robots.txt is read for a request with a user agent.
-func (f *fetcher) nameFor(s *hostSettings, userAgent string) string {
+// nameFor returns the name under which robots.txt is read for a request with a user agent, whose
+// robots.txt f fetches.
+func (s *hostSettings) nameFor(f *fetcher, userAgent string) string {
 	if name := f.client.userAgent(); name != nil && s.byCollector() {
 		return *name // which may be empty, as for the built-in check
 	}
@@ -501,23 +501,23 @@ func (f *fetcher) nameFor(s *hostSettings, userAgent string) string {
 
 // policyFetch returns a policy.Fetch that requests the robots.txt of a under a user agent.
 func (f *fetcher) policyFetch(a dialect.Authority, userAgent string) policy.Fetch {
-	l := f.limiter
+	w := f.wire
 	requests := &robotsRequests{
-		limiter: l,
-		first:   lead{kind: report.RequestRobots, origin: f.from, client: f.client},
-		seam:    f.client.seam(),
+		wire:  w,
+		first: lead{kind: report.RequestRobots, origin: f.from, client: f.client},
+		seam:  f.client.seam(),
 	}
 	fetch := policy.Fetch{UserAgent: userAgent, Do: requests.do, Proxy: requests.proxy}
 	switch {
-	case l.client != nil:
-		fetch.Limit = l.client.Timeout
+	case w.client != nil:
+		fetch.Limit = w.client.Timeout
 		fetch.Way.Client = fetch.Limit
 	case requests.seam != nil:
 		fetch.Limit = requests.seam.Timeout()
 		addHeaders(&fetch, f.header, requests.seam.Jar())
 		fetch.Way.Client = clientWay{client: requests.seam.Way(), header: fmt.Sprint(fetch.Header)}
 	}
-	fetch.Way.Proxy = fixedProxy(l.transport(requests.seam), a)
+	fetch.Way.Proxy = fixedProxy(w.transport(requests.seam), a)
 	fetch.Way.Caller = f.client.caller()
 	if f.changed {
 		fetch.Way.Caller = changedPage{caller: fetch.Way.Caller}
@@ -557,12 +557,12 @@ type changedPage struct{ caller any }
 // it. Redirects to other sites are charged to the payer of the first request, or if it has none, to
 // the host of the file.
 type robotsRequests struct {
-	limiter *limiter
-	seam    *backend.Seam
-	first   lead           // of the first request of each attempt
-	next    lead           // of the next request
-	via     atomic.Value   // string: "host:port" of the proxy of the last request; "" if there is none
-	open    []openExchange // the exchanges whose bodies may still be open
+	wire  *wire
+	seam  *backend.Seam
+	first lead           // of the first request of each attempt
+	next  lead           // of the next request
+	via   atomic.Value   // string: "host:port" of the proxy of the last request; "" if there is none
+	open  []openExchange // the exchanges whose bodies may still be open
 }
 
 // proxy returns the proxy of the last request, or "" if there is none.
@@ -576,11 +576,11 @@ func (r *robotsRequests) do(req *http.Request) (*http.Response, error) {
 	if req.Response == nil {
 		r.next = r.first
 	}
-	at := hostOf(req.URL)
-	x := &exchange{limiter: r.limiter}
-	host := r.limiter.hosts.At(time.Now(), at)
+	at := hostname.Of(req.URL)
+	x := &exchange{wire: r.wire}
+	host := r.wire.hosts.At(time.Now(), at)
 	if len(r.open) > 0 {
-		r.limiter.join(req.Context(), host, r.limiter.transport(r.seam), req.URL)
+		r.wire.join(req.Context(), host, r.wire.transport(r.seam), req.URL)
 	}
 	r.open = slices.DeleteFunc(r.open, func(o openExchange) bool { return o.endBefore(x, host) })
 	resp, _, err := x.send(r.traced(req, at), r.seam, 0, r.next)
@@ -604,7 +604,7 @@ func (r *robotsRequests) traced(req *http.Request, host string) *http.Request {
 	r.via.Store("")
 	trace := &httptrace.ClientTrace{
 		GetConn: func(hostPort string) {
-			if !isServer(host, hostPort) {
+			if !hostname.IsServer(host, hostPort) {
 				r.via.Store(hostPort)
 			}
 		},
@@ -617,27 +617,29 @@ func (r *robotsRequests) traced(req *http.Request, host string) *http.Request {
 }
 
 // forPolicy returns err, the error of a request, or nil if that is nil. Errors that say nothing
-// about the site are wrapped in a policyError.
+// about the site get one of the errors of package policy.
 func (r *robotsRequests) forPolicy(err error) error {
-	unpaced := (*PaceError)(nil)
+	unpaced := (*report.PaceError)(nil)
 	excess := (*netguard.QuotaError)(nil)
 	switch {
 	case errors.As(err, &unpaced), errors.As(err, &excess) && r.first.payer != "":
-		return policyError{error: err, kind: policy.ErrUnsent}
-	case (r.next.host != "" || r.limiter.networks.DeniesAll()) && isForbidden(err):
-		return policyError{error: err, kind: policy.ErrForbidden}
+		return withKind(err, policy.ErrUnsent)
+	case (r.next.host != "" || r.wire.networks.DeniesAll()) && isForbidden(err):
+		return withKind(err, policy.ErrForbidden)
 	}
 	return err
 }
 
-// A policyError adds one of the errors of package policy to an error, so that the package can tell
-// which kind of error it is.
-type policyError struct {
+// withKind adds an error of another package to err, so that the package can tell which kind of error
+// err is. The text stays that of err.
+func withKind(err, kind error) error { return kindError{error: err, kind: kind} }
+
+type kindError struct {
 	error
-	kind error // policy.ErrUnsent or policy.ErrForbidden
+	kind error
 }
 
-func (e policyError) Unwrap() []error { return []error{e.error, e.kind} }
+func (e kindError) Unwrap() []error { return []error{e.error, e.kind} }
 
 // errProxyAuth is the error of a robots.txt if a proxy responds in place of the site.
 var errProxyAuth = errors.New("collyrobots: the proxy requires authentication: status 407")
@@ -655,7 +657,7 @@ type openExchange struct {
 // keeps the other processes from fetching the same file. But its body is read, so that its
 // connection is free for x: it may be the connection to a proxy.
 func (o openExchange) endBefore(x *exchange, at *pace.Host) bool {
-	if o.limiter.shared && !o.host.SharesPace(at) {
+	if o.wire.shared && !o.host.SharesPace(at) {
 		io.CopyN(io.Discard, o.body, maxRedirectBody)
 		return false
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/internal/arrivals"
 	"github.com/collyrobots/collyrobots/internal/feed"
+	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/internal/weburl"
 	"github.com/collyrobots/collyrobots/report"
@@ -277,7 +278,7 @@ func (q *urlQueue) pageOf(encoded []byte) (p *urlstore.Page, signals bool, err e
 	if err != nil {
 		return nil, false, fmt.Errorf("collyrobots: %w", redact.ParseError(err))
 	}
-	p = &urlstore.Page{URL: r.URL, Host: hostOf(u), Depth: r.Depth}
+	p = &urlstore.Page{URL: r.URL, Host: hostname.Of(u), Depth: r.Depth}
 	if r.Method != http.MethodGet || len(r.Body) > 0 {
 		sum := sha256.Sum256(r.Body)
 		p.Key = r.Method + " " + r.URL + " " + hex.EncodeToString(sum[:])

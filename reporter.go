@@ -1,21 +1,18 @@
 package collyrobots
 
 import (
-	"context"
 	"encoding/json"
 	"log/slog"
-	"net/http"
 	"net/url"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/gocolly/colly/v2"
 	"github.com/gocolly/colly/v2/debug"
 
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/fanout"
+	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/redact"
@@ -35,32 +32,17 @@ type (
 	Stats = report.Stats
 )
 
-// A reporter passes information to the user by the log, by OnDenied and by events.
+// A reporter passes information to the user by the log and by events.
 type reporter struct {
-	log      *slog.Logger
-	onDenied []func(*colly.Request, error)
-	logged   sync.Map // the messages that were passed to markLogged
-	events   *fanout.Broadcaster[Event]
-	licenses atomic.Int64 // the responses that have asked for a license
-	unsent   unsentCounts
-	starts   sync.Mutex // held while an report.EventStarted is made and sent
+	log    *slog.Logger
+	logged sync.Map // the messages that were passed to markLogged
+	events *fanout.Broadcaster[report.Event]
+	starts sync.Mutex // held while an EventStarted is made and sent
 }
 
-// newReporter returns the reporter of a new plugin, which has logged the warnings about its options.
-func newReporter(config *config) *reporter {
-	r := &reporter{
-		log:      config.log,
-		onDenied: config.onDenied,
-		events:   newEvents(config.log),
-	}
-	config.warnings(r.warn)
-	for _, f := range config.onEvent {
-		r.events.Listen(f)
-	}
-	for _, f := range config.onEveryEvent {
-		r.events.ListenToAll(f)
-	}
-	return r
+// newReporter returns a reporter that uses log and has no listeners.
+func newReporter(log *slog.Logger) *reporter {
+	return &reporter{log: log, events: newEvents(log)}
 }
 
 // Bits of pace.Host.Mark for messages that were logged about a host. Bits 6 and 7 belong to
@@ -74,38 +56,10 @@ const (
 	loggedVisitTime
 )
 
-// notSent logs a request that is not sent, or would not be sent without the dry run. If the user
-// has not set OnDenied, the first denial of each host has level INFO. Otherwise a crawl that may
-// fetch nothing would log nothing.
-func (r *reporter) notSent(u *url.URL, err error, dryRun bool) {
-	level := slog.LevelDebug
-	message := "request denied"
-	o := outcomeOf(err)
-	switch {
-	case dryRun:
-		level = slog.LevelInfo
-	case len(r.onDenied) == 0 && o.denied != nil && o.denied.first:
-		level = slog.LevelInfo
-		message = "request denied, the first of its host; set OnDenied to get all denials"
-	}
-	r.log.Log(context.Background(), level, message, "url", u.Redacted(), "error", err, "sent", dryRun)
-}
-
 // warn logs a probable mistake in the program. It logs each message once.
 func (r *reporter) warn(message string, args ...any) {
 	if r.markLogged(message) {
 		r.log.Warn(message, args...)
-	}
-}
-
-// licenseRequired counts the response of x, which asks for a license, and sends the event. It
-// returns a function that logs the first such response.
-func (r *reporter) licenseRequired(x *exchange) (log func()) {
-	r.licenses.Add(1)
-	r.tellLicense(x)
-	url := x.trace.url.Redacted()
-	return func() {
-		r.warn("a site asks for a license, so it does not send the page; Stats.LicenseRequired counts further responses of this kind", "url", url)
 	}
 }
 
@@ -119,9 +73,11 @@ func (r *reporter) markLogged(message string) bool {
 // the methods of trace that call them.
 
 // newEvents returns a Broadcaster for the events of a plugin.
-func newEvents(log *slog.Logger) *fanout.Broadcaster[Event] {
-	missed := func(count int) Event { return Event{Kind: report.EventMissed, Time: time.Now(), Count: count} }
-	size := func(e Event) int { return len(e.Body) + ruleSize*len(e.Tags) }
+func newEvents(log *slog.Logger) *fanout.Broadcaster[report.Event] {
+	missed := func(count int) report.Event {
+		return report.Event{Kind: report.EventMissed, Time: time.Now(), Count: count}
+	}
+	size := func(e report.Event) int { return len(e.Body) + ruleSize*len(e.Tags) }
 	return fanout.New(missed, size, log)
 }
 
@@ -129,15 +85,14 @@ func newEvents(log *slog.Logger) *fanout.Broadcaster[Event] {
 const ruleSize = 128
 
 // tellTags reports the rules of a page.
-func (r *reporter) tellTags(page *colly.Response, tags robotstags.Tags, of numbers) {
+func (r *reporter) tellTags(u *url.URL, tags robotstags.Tags, of numbers) {
 	if !r.events.Active() {
 		return
 	}
-	u := page.Request.URL
-	r.events.Send(Event{
+	r.events.Send(report.Event{
 		Kind:      report.EventTags,
 		Time:      time.Now(),
-		Host:      hostOf(u),
+		Host:      hostname.Of(u),
 		URL:       u.Redacted(),
 		Collector: of.collector,
 		Request:   of.request,
@@ -145,50 +100,16 @@ func (r *reporter) tellTags(page *colly.Response, tags robotstags.Tags, of numbe
 	})
 }
 
-// tellStarted reports that a request was sent.
-func (r *reporter) tellStarted(t *trace, host *pace.Host, s pace.Start) {
-	e := t.event(report.EventStarted, host)
-	e.Time = s.At
-	e.From = t.from
-	e.Group = s.Group
-	e.Gap = s.Gap
-	e.Delay = s.Delay
-	e.Source = report.DelaySource(s.Cause)
-	e.Line = s.Line
-	e.Decision = t.decision
-	r.events.Send(e)
-}
-
-// tellAnswered reports the end of a request that has started. err is its error, or nil.
-func (r *reporter) tellAnswered(t *trace, host *pace.Host, bytes int64, err error) {
-	e := t.event(report.EventAnswered, host)
-	e.Status = t.status
-	e.Signed = t.signed
-	e.Date = t.date
-	if t.remote != nil {
-		e.Remote = t.remote.String()
-	}
-	e.Bytes = bytes
-	e.Took = e.Time.Sub(t.at)
-	e.Err = redact.Error(err)
-	r.events.Send(e)
-}
-
-// event returns an Event of the exchange of t, with the current time.
-func (t *trace) event(kind report.EventKind, host *pace.Host) Event {
-	return Event{
-		Kind:        kind,
-		Time:        time.Now(),
-		Host:        host.Name(),
-		URL:         t.url.Redacted(),
-		RequestKind: t.kind,
-		Collector:   t.collector,
-		Request:     t.request,
-	}
+// tellStart sends the event about a start that start returns. A lock of all starts makes listeners
+// get them in the order of their times.
+func (r *reporter) tellStart(start func() report.Event) {
+	r.starts.Lock()
+	defer r.starts.Unlock()
+	r.events.Send(start())
 }
 
 // tellDenied reports a request that is denied with a Decision.
-func (r *reporter) tellDenied(host *pace.Host, d Decision, of numbers) {
+func (r *reporter) tellDenied(host *pace.Host, d report.Decision, of numbers) {
 	if !r.events.Active() {
 		return
 	}
@@ -203,60 +124,54 @@ func (r *reporter) tellUnsent(u *url.URL, err error, of numbers) {
 	if !r.events.Active() {
 		return
 	}
-	e := eventDenied(hostOf(u), u.Redacted(), of)
+	e := eventDenied(hostname.Of(u), u.Redacted(), of)
 	e.Err = redact.Error(err)
 	r.events.Send(e)
 }
 
-func eventDenied(host, url string, of numbers) Event {
-	return Event{Kind: report.EventDenied, Time: time.Now(), Host: host, URL: url, Collector: of.collector, Request: of.request}
+func eventDenied(host, url string, of numbers) report.Event {
+	return report.Event{Kind: report.EventDenied, Time: time.Now(), Host: host, URL: url, Collector: of.collector, Request: of.request}
 }
 
 // noticeable is the shortest wait that is reported as report.EventWaiting.
 const noticeable = 100 * time.Millisecond
 
-// tellWaiting reports that q is about to wait for its host, unless the wait is too short. It
+// tellWaiting reports that a page is about to wait for its host, unless the wait is too short. It
 // reports whether it has sent an event.
-func (r *reporter) tellWaiting(q *request) bool {
+func (r *reporter) tellWaiting(now time.Time, host *pace.Host, u *url.URL, of numbers) bool {
 	if !r.events.Active() {
 		return false
 	}
-	s := q.host.Stats(q.now)
-	wait := max(s.NextStart.Sub(q.now), 0) + time.Duration(max(s.Waiting, s.GroupWaiting))*s.Delay
+	s := host.Stats(now)
+	wait := max(s.NextStart.Sub(now), 0) + time.Duration(max(s.Waiting, s.GroupWaiting))*s.Delay
 	if wait < noticeable {
 		return false
 	}
-	e := eventOfPace(report.EventWaiting, q.now, s)
-	e.URL = q.target.url.Redacted()
-	e.Collector = q.page.collector
-	e.Request = q.numbers.request
+	e := eventOfPace(report.EventWaiting, now, s)
+	e.URL = u.Redacted()
+	e.Collector = of.collector
+	e.Request = of.request
 	e.Count = s.Waiting + 1
 	e.Until = s.NextStart
 	r.events.Send(e)
 	return true
 }
 
-// tellParked reports that the page of r waits in the urlstore.Store of Frontier, unless the wait is too
-// short.
-func (f *frontier) tellParked(r *colly.Request, p *urlstore.Page, of numbers) {
-	if !f.report.events.Active() {
-		return
-	}
-	now := time.Now()
-	s := f.limiter.hosts.At(now, p.Host).Stats(now)
-	waiting := s.Waiting + f.store.Waiting(p.Host)
+// tellParked reports that a page waits in a urlstore.Store, unless the wait is too short. s is about
+// its host, and waiting is the number of pages that wait for the host.
+func (r *reporter) tellParked(now time.Time, s pace.Stats, waiting int, u *url.URL, of numbers) {
 	wait := max(s.NextStart.Sub(now), 0) + time.Duration(max(waiting, s.GroupWaiting)-1)*s.Delay
 	if wait < noticeable {
 		return
 	}
 	e := eventOfPace(report.EventWaiting, now, s)
-	e.URL = r.URL.Redacted()
+	e.URL = u.Redacted()
 	e.Collector = of.collector
 	e.Request = of.request
 	e.Count = waiting
 	e.OnDisk = true
 	e.Until = s.NextStart
-	f.report.events.Send(e)
+	r.events.Send(e)
 }
 
 // tellUnrecorded reports that the urlstore.Store of Frontier has failed to record p or its result. p is
@@ -265,7 +180,7 @@ func (r *reporter) tellUnrecorded(p *urlstore.Page, err error) {
 	if !r.events.Active() {
 		return
 	}
-	e := Event{Kind: report.EventUnrecorded, Time: time.Now(), Err: redact.Error(err)}
+	e := report.Event{Kind: report.EventUnrecorded, Time: time.Now(), Err: redact.Error(err)}
 	if p != nil {
 		e.Host = p.Host
 		e.URL = redact.Text(p.URL)
@@ -278,7 +193,7 @@ func (r *reporter) tellUnchanged(host *pace.Host, u *url.URL, status int, of num
 	if !r.events.Active() {
 		return
 	}
-	r.events.Send(Event{
+	r.events.Send(report.Event{
 		Kind:      report.EventUnchanged,
 		Time:      time.Now(),
 		Host:      host.Name(),
@@ -289,45 +204,35 @@ func (r *reporter) tellUnchanged(host *pace.Host, u *url.URL, status int, of num
 	})
 }
 
-// tellPace reports that a response has changed the pace of its host.
-func (r *reporter) tellPace(kind report.EventKind, x *exchange, resp *http.Response) {
+// tellPace reports that a response to a request for u has changed the pace of its host.
+func (r *reporter) tellPace(kind report.EventKind, host *pace.Host, u *url.URL, status int, of numbers) {
 	if !r.events.Active() {
 		return
 	}
 	now := time.Now()
-	s := x.host.Stats(now)
+	s := host.Stats(now)
 	e := eventOfPace(kind, now, s)
-	e.URL = x.trace.url.Redacted()
-	e.Collector = x.trace.collector
-	e.Request = x.trace.request
-	e.Status = resp.StatusCode
+	e.URL = u.Redacted()
+	e.Collector = of.collector
+	e.Request = of.request
+	e.Status = status
 	e.Until = s.NotBefore
 	r.events.Send(e)
 }
 
-// tellLicense reports that the response of x asks for a license.
-func (r *reporter) tellLicense(x *exchange) {
+// tellRefused reports that a host has refused requests in a row, the last of them for u. status is
+// that of the last response, or 0 if there was the error err instead.
+func (r *reporter) tellRefused(host *pace.Host, u *url.URL, status int, err error, s stop.Status, of numbers) {
 	if !r.events.Active() {
 		return
 	}
-	e := x.trace.event(report.EventLicense, x.host)
-	e.Status = http.StatusUnauthorized
-	r.events.Send(e)
-}
-
-// tellRefused reports that the host of q has refused requests in a row. status is that of the last
-// response, or 0 if there was the error err instead.
-func (r *reporter) tellRefused(q *request, status int, err error, s stop.Status) {
-	if !r.events.Active() {
-		return
-	}
-	r.events.Send(Event{
+	r.events.Send(report.Event{
 		Kind:      report.EventRefused,
 		Time:      time.Now(),
-		Host:      q.host.Name(),
-		URL:       q.target.url.Redacted(),
-		Collector: q.page.collector,
-		Request:   q.numbers.request,
+		Host:      host.Name(),
+		URL:       u.Redacted(),
+		Collector: of.collector,
+		Request:   of.request,
 		Status:    status,
 		Err:       redact.Error(err),
 		Count:     s.InRow,
@@ -336,8 +241,8 @@ func (r *reporter) tellRefused(q *request, status int, err error, s stop.Status)
 }
 
 // eventOfPace returns an event with the delay of a host.
-func eventOfPace(kind report.EventKind, now time.Time, s pace.Stats) Event {
-	return Event{Kind: kind, Time: now, Host: s.Host, Delay: s.Delay, Source: report.DelaySource(s.Cause), Line: s.Line}
+func eventOfPace(kind report.EventKind, now time.Time, s pace.Stats) report.Event {
+	return report.Event{Kind: kind, Time: now, Host: s.Host, Delay: s.Delay, Source: report.DelaySource(s.Cause), Line: s.Line}
 }
 
 // tellRobots reports a robots.txt that was read, or could not be. change may be nil. option is the
@@ -348,7 +253,7 @@ func (r *reporter) tellRobots(u policy.Update, change *report.RobotsChange, opti
 	}
 	pol := u.Policy
 	server, _ := policy.Server(pol.Authority)
-	r.events.Send(Event{
+	r.events.Send(report.Event{
 		Kind:         report.EventRobots,
 		Time:         time.Now(),
 		Host:         server,
@@ -370,9 +275,9 @@ func (r *reporter) tellSitemap(sitemap string, entries int, err error) {
 	if !r.events.Active() {
 		return
 	}
-	e := Event{Kind: report.EventSitemap, Time: time.Now(), URL: sitemap, Count: entries, Err: redact.Error(err)}
+	e := report.Event{Kind: report.EventSitemap, Time: time.Now(), URL: sitemap, Count: entries, Err: redact.Error(err)}
 	if u, err := url.Parse(sitemap); err == nil {
-		e.Host = hostOf(u)
+		e.Host = hostname.Of(u)
 	}
 	r.events.Send(e)
 }

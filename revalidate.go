@@ -14,8 +14,10 @@ import (
 
 	"github.com/gocolly/colly/v2"
 
+	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/revalidate"
 	"github.com/collyrobots/collyrobots/internal/track"
+	"github.com/collyrobots/collyrobots/internal/weburl"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/store"
 )
@@ -165,7 +167,7 @@ func (h *hooks) pageStoreOf(r *colly.Request) *pageStore {
 // hasRecord reports whether there may be a record of the page of r. With CacheDir there are no
 // records: a cached page is not requested, and any other page is needed in full.
 func (h *hooks) hasRecord(r *colly.Request) bool {
-	return r.Method == http.MethodGet && !hasBody(r) && h.c.CacheDir == "" && isWeb(r.URL) && (*r.Headers)["Host"] == nil
+	return r.Method == http.MethodGet && !hasBody(r) && h.c.CacheDir == "" && weburl.IsWeb(r.URL) && (*r.Headers)["Host"] == nil
 }
 
 // hasBody reports whether r has a body. A request that was decoded, such as one of a queue or one
@@ -274,7 +276,7 @@ func undoHideFromXML(u *url.URL) { u.Path = strings.TrimSuffix(u.Path, noXMLFile
 
 // unchanged reports a page that has not changed. status is 0 if it was not requested.
 func (h *hooks) unchanged(r *colly.Request, status int) {
-	host := h.limiter.hosts.At(time.Now(), hostOf(r.URL))
+	host := h.limiter.hosts.At(time.Now(), hostname.Of(r.URL))
 	host.CountUnchanged()
 	h.report.tellUnchanged(host, r.URL, status, numbers{collector: h.c.ID, request: r.ID})
 	h.retries.Mark(r, track.Answered)
@@ -301,7 +303,7 @@ func (h *hooks) keeper(r *colly.Response) func() {
 	if h.pages == nil || h.retired() || h.closed.Load() || r.StatusCode != http.StatusOK || r.Headers == nil || !h.hasRecord(r.Request) {
 		return func() {}
 	}
-	settings := h.settings.of(hostOf(r.Request.URL))
+	settings := h.settings.of(hostname.Of(r.Request.URL))
 	if !settings.revalidate || h.c.MaxBodySize > 0 && len(r.Body) >= h.c.MaxBodySize {
 		return func() {}
 	}

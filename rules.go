@@ -247,7 +247,7 @@ func (g *gate) take(q *request) *denial {
 
 // unclaim undoes claim if q was never sent.
 func (q *request) unclaim() {
-	if q.marks.first.by == nil || q.before || q.sent.Load() {
+	if q.marks.first.by == nil || q.wasSent() {
 		return
 	}
 	now := time.Now()
@@ -412,8 +412,7 @@ func (l *refusals) answered(q *request, resp *http.Response) (again bool, log fu
 // A reset connection to a proxy does not count, because the proxy may have caused it.
 func (l *refusals) failed(q *request, err error) (log func()) {
 	o := outcomeOf(err)
-	wasSent := q.sent.Load() || q.before
-	if q.replied || q.dry != nil || !wasSent || !o.reset || q.isByPeer() {
+	if q.replied || q.dry != nil || !q.wasSent() || !o.reset || q.isByPeer() {
 		return nil
 	}
 	if time.Since(q.ticket.Start().At) > rightAfter {
@@ -434,17 +433,13 @@ func (l *refusals) refused(q *request, status int, err error) (log func()) {
 	if !notable {
 		return nil
 	}
-	l.report.tellRefused(q, status, err, s)
-	return l.report.refusals(q, status, s)
+	l.report.tellRefused(q.host, q.target.url, status, err, s, q.numbers)
+	return l.log(q, status, s)
 }
 
 // A throttledRetries is the responder of the option RetryThrottled. Its mark counts the retries of a
 // request.
 type throttledRetries struct{}
-
-// throttledPatience is the longest time that a page with status 429 or 503 waits for its next
-// attempt, because it holds a slot of a LimitRule while it waits.
-const throttledPatience = 5 * time.Minute
 
 func (r *throttledRetries) answered(q *request, resp *http.Response) (again bool, log func()) {
 	if !throttled(resp) || isChallenge(resp.Header) || q.ctx == nil || !backend.Repeatable(resp.Request) {
@@ -454,12 +449,11 @@ func (r *throttledRetries) answered(q *request, resp *http.Response) (again bool
 	if m.source != ofItself {
 		m = mark{}
 	}
-	if m.count >= q.verdict.settings.retryThrottled || q.host.BusyFor(time.Now(), throttledPatience) {
+	if m.count >= q.verdict.settings.retryThrottled || q.host.BusyFor(time.Now(), patience) {
 		return false, nil
 	}
 	q.marks.set(mark{by: r, count: m.count + 1})
-	q.trace.again(q.host, nil)
-	q.ticket.End() // log may take any time
+	q.endAttempt()
 	return true, nil
 }
 
@@ -532,10 +526,6 @@ func (q *request) isByProxy(resp *http.Response) bool {
 	return false
 }
 
-// isByPeer reports whether the last connection of x led to a proxy, that is, to a server other than
-// its host.
-func (x *exchange) isByPeer() bool { return x.peer != "" && !isServer(x.host.Name(), x.peer) }
-
 // recordFailure passes the error of q, which may be nil, to the responders. log logs what follows
 // from it, and may be nil.
 func (q *request) recordFailure(err error) (log func()) {
@@ -552,8 +542,8 @@ func (q *request) recordFailure(err error) (log func()) {
 	return log
 }
 
-// refusals returns a function that logs that a host has refused requests in a row.
-func (r *reporter) refusals(q *request, status int, s stop.Status) (log func()) {
+// log returns a function that logs that a host has refused requests in a row, the last of them q.
+func (l *refusals) log(q *request, status int, s stop.Status) (log func()) {
 	facts := []any{"host", q.host.Name(), "url", q.target.url.Redacted(), "status", status, "count", s.InRow}
 	message := "host refuses requests"
 	if s.Stopped() {
@@ -562,19 +552,5 @@ func (r *reporter) refusals(q *request, status int, s stop.Status) (log func()) 
 	} else if q.verdict.settings.stopRefused == 0 {
 		facts = append(facts, slog.String("option", "StopRefused"))
 	}
-	return func() { r.log.Warn(message, facts...) }
-}
-
-// both returns a function that calls those of its arguments that are not nil, or nil if both are.
-func both(f, g func()) func() {
-	switch {
-	case f == nil:
-		return g
-	case g == nil:
-		return f
-	}
-	return func() {
-		f()
-		g()
-	}
+	return func() { l.report.log.Warn(message, facts...) }
 }

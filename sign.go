@@ -10,6 +10,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/internal/weburl"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/usage"
 	"github.com/collyrobots/collyrobots/webbotauth"
@@ -75,15 +76,13 @@ type signatures struct {
 	hosts map[string]string // the hosts that have asked, and the nonce for the next request; "" if there is none
 }
 
-// newSignatures returns the signatures of a plugin with these options, or nil.
-func newSignatures(c *config, r *reporter) *signatures {
-	if c.signer == nil {
-		return nil
-	}
+// newSignatures returns the signatures of a plugin. If whenAsked is true, it signs only the requests
+// to hosts that have asked for it.
+func newSignatures(signer *webbotauth.Signer, whenAsked bool, r *reporter) *signatures {
 	return &signatures{
-		signer:    c.signer,
+		signer:    signer,
 		report:    r,
-		whenAsked: c.signWhenAsked,
+		whenAsked: whenAsked,
 		hosts:     make(map[string]string),
 	}
 }
@@ -91,7 +90,7 @@ func newSignatures(c *config, r *reporter) *signatures {
 // sign signs a request to a host, and reports whether it has done so. It does not sign ftp
 // requests, which have no headers.
 func (s *signatures) sign(host string, req *http.Request) bool {
-	if !isWeb(req.URL) {
+	if !weburl.IsWeb(req.URL) {
 		return false
 	}
 	nonce, signs := s.next(host)
@@ -158,7 +157,7 @@ func (s *signatures) statistics() *report.SignatureStats {
 
 // signature returns a function that signs the request of x, or nil if no request is signed.
 func (x *exchange) signature() func(*http.Request) {
-	s := x.limiter.signatures
+	s := x.wire.signatures
 	if s == nil {
 		return nil
 	}
@@ -172,7 +171,7 @@ func (x *exchange) signature() func(*http.Request) {
 // sent again with a signature, which happens at most once. If it returns true, x has given its turn
 // back.
 func (x *exchange) signsAgain(resp *http.Response) bool {
-	s := x.limiter.signatures
+	s := x.wire.signatures
 	if s == nil {
 		return false
 	}
@@ -185,12 +184,11 @@ func (x *exchange) signsAgain(resp *http.Response) bool {
 	if x.asked || rejected || resp.StatusCode != http.StatusForbidden || !backend.Repeatable(resp.Request) {
 		return false
 	}
-	if x.host.BusyFor(time.Now(), throttledPatience) {
+	if x.host.BusyFor(time.Now(), patience) {
 		return false
 	}
 	x.asked = true
-	x.trace.again(x.host, nil)
-	x.ticket.End() // the report of the response may take any time
+	x.endAttempt()
 	return true
 }
 

@@ -20,8 +20,10 @@ import (
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/arrivals"
+	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/metatags"
 	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/internal/weburl"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstags"
 	"github.com/collyrobots/collyrobots/usage"
@@ -317,7 +319,7 @@ var errTDMUnread = errors.New("the TDMRep file was not read")
 // findTDM requests a file that is not known or has expired.
 func (j *judge) findTDM(ctx context.Context, v *verdict, t target, f fetcher) (err error) {
 	a := v.policy.Authority
-	if !v.settings.tdmRep || !isWeb(t.url) || policy.IsVirtual(a) {
+	if !v.settings.tdmRep || !weburl.IsWeb(t.url) || policy.IsVirtual(a) {
 		return nil
 	}
 	if !f.readsTDM {
@@ -490,10 +492,10 @@ func (j *judge) requestTDM(ctx context.Context, u *url.URL, userAgent string, f 
 		}
 		discardTDM(resp)
 		next, err := u.Parse(location)
-		if err != nil || !isWeb(next) || next.Host == "" || redirects == tdmRedirects {
+		if err != nil || !weburl.IsWeb(next) || next.Host == "" || redirects == tdmRedirects {
 			return nil, &tdmError{reason: "redirect that is not followed", final: true}
 		}
-		from.host = hostOf(u)
+		from.host = hostname.Of(u)
 		from.payer = cmp.Or(from.payer, site)
 		next.User = nil
 		if !policy.SameSite(u, next) {
@@ -647,7 +649,7 @@ func (c *core) tagsOf(r *colly.Response, html bool) robotstags.Tags {
 	if r.Request.Headers != nil {
 		sent = *r.Request.Headers
 	}
-	bots := c.settings.of(hostOf(r.Request.URL)).tokens
+	bots := c.settings.of(hostname.Of(r.Request.URL)).tokens
 	if bots == nil {
 		bots = []string{dialect.ProductToken(userAgentOf(sent))}
 	}
@@ -696,7 +698,7 @@ func (h *hooks) readTags(r *colly.Response) {
 	if h.retired() || h.isUnchanged(r) {
 		return
 	}
-	enforce := h.settings.of(hostOf(r.Request.URL)).enforceTags
+	enforce := h.settings.of(hostname.Of(r.Request.URL)).enforceTags
 	html := enforce && isHTML(headerOf(r), r.Body)
 	if coding := unreadCoding(headerOf(r)); html && coding != "" {
 		h.report.warn("a page has a content coding that Colly does not decode, so its robots tags and links are not read; request only gzip under EnforceRobotsTags",
@@ -705,7 +707,7 @@ func (h *hooks) readTags(r *colly.Response) {
 	tags := h.tagsOf(r, html)
 	if len(tags) > 0 {
 		h.tagCounts.add(tags)
-		h.report.tellTags(r, tags, numbers{collector: h.c.ID, request: r.Request.ID})
+		h.report.tellTags(r.Request.URL, tags, numbers{collector: h.c.ID, request: r.Request.ID})
 	}
 	if h.enforcesTags {
 		h.links.Add(r, enforce && tags.NoFollow(), html, h.withhold)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -15,11 +14,12 @@ import (
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/feed"
+	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/redact"
+	"github.com/collyrobots/collyrobots/internal/weburl"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/sitemap"
-	"github.com/collyrobots/collyrobots/store"
 )
 
 // sitemaps feeds the pages that the sitemaps of the crawled sites list. All methods of a nil
@@ -29,10 +29,12 @@ type sitemaps struct {
 	feed    *feed.Feed
 	slots   feed.Slots // for the pages of all collectors that are Async
 	options Feed
+
+	onDenied onDenied
 }
 
-func newSitemaps(j *judge, f Feed, records store.Store, log *slog.Logger) *sitemaps {
-	s := &sitemaps{judge: j, options: f}
+func newSitemaps(c *core, f Feed) *sitemaps {
+	s := &sitemaps{judge: c.judge, onDenied: c.onDenied, options: f}
 	unwritten := 0
 	if f.Sink != nil {
 		unwritten = sinkUnwritten
@@ -48,9 +50,9 @@ func newSitemaps(j *judge, f Feed, records store.Store, log *slog.Logger) *sitem
 		Resume:      f.Resume,
 		Unwritten:   unwritten,
 		Limits:      f.Limits,
-		Store:       records,
-		Log:         log,
-		Read:        j.report.tellSitemap,
+		Store:       c.policies.store,
+		Log:         c.report.log,
+		Read:        c.report.tellSitemap,
 	})
 	return s
 }
@@ -81,7 +83,7 @@ func (s *sitemaps) run(c *colly.Collector, by client) {
 	}
 	ctx, release := s.policies.until(c.Context)
 	defer release()
-	s.feed.Run(ctx, &feeder{sitemaps: s, c: c, userAgent: c.UserAgent, fetcher: fetcher{limiter: s.limiter, client: by}})
+	s.feed.Run(ctx, &feeder{sitemaps: s, c: c, userAgent: c.UserAgent, fetcher: fetcher{wire: s.limiter.wire, client: by}})
 }
 
 // statistics returns the counts so far.
@@ -117,7 +119,7 @@ type feeder struct {
 
 // Allowed implements feed.Crawl.
 func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, sitemap string, u *url.URL) (bool, feed.Result) {
-	host := hostOf(u)
+	host := hostname.Of(u)
 	if f.sitemaps.shard.owns(host, u) != nil {
 		return true, feed.Done // the process that crawls the host judges the page
 	}
@@ -131,7 +133,7 @@ func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, sitemap st
 	if err == nil {
 		return true, feed.Done
 	}
-	f.sitemaps.report.notSent(u, err, false)
+	f.sitemaps.onDenied.notSent(f.sitemaps.report, u, err, false)
 	o := outcomeOf(err)
 	if o.forbidden {
 		f.sitemaps.report.tellUnsent(u, err, numbers{})
@@ -161,7 +163,7 @@ func leaderOf(site dialect.Authority, sitemap, page string) string {
 	if err != nil {
 		return site.Host
 	}
-	return hostOf(u)
+	return hostname.Of(u)
 }
 
 // hasHost reports whether loc is on host. It compares the text only, so it returns false if loc
@@ -188,12 +190,12 @@ func (f *feeder) judge(ctx context.Context, t target, from origin) (verdict, err
 // Get implements feed.Crawl.
 func (f *feeder) Get(ctx context.Context, r feed.Request) (*http.Response, time.Time, error) {
 	u := r.URL
-	if !isWeb(u) {
+	if !weburl.IsWeb(u) {
 		return nil, time.Time{}, fmt.Errorf("collyrobots: sitemap %s is not an http or https URL", u.Redacted())
 	}
 	from := f.leadFrom(r.Site)
-	if r.By != nil && hostOf(u) != r.Site.Host {
-		from.host = hostOf(r.By)
+	if r.By != nil && hostname.Of(u) != r.Site.Host {
+		from.host = hostname.Of(r.By)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
@@ -203,7 +205,11 @@ func (f *feeder) Get(ctx context.Context, r feed.Request) (*http.Response, time.
 	req.Header.Set("User-Agent", f.userAgent)
 	req.Header.Set("Accept-Encoding", "gzip") // otherwise net/http decompresses the body, and the compressed bytes have no limit
 	check := func(by origin) (verdict, error) { return f.judge(ctx, target{url: u, isFile: true}, by) }
-	return f.sitemaps.sendOwn(req, r.Timeout, from, check)
+	resp, began, err := f.sitemaps.sendOwn(req, r.Timeout, from, check)
+	if private := (*PrivateNetworkError)(nil); errors.As(err, &private) {
+		err = withKind(err, feed.ErrNotForSite)
+	}
+	return resp, began, err
 }
 
 // Slots implements feed.Crawl.
@@ -503,14 +509,14 @@ func (p *Plugin) pages(f Feed, sites []string) (s *sitemaps, urls []*url.URL, er
 	}
 	for _, site := range sites {
 		u, err := url.Parse(site)
-		if err != nil || !isWeb(u) {
+		if err != nil || !weburl.IsWeb(u) {
 			faults = append(faults, fmt.Errorf("collyrobots: %q is not an http or https URL", redact.Text(site)))
 			continue
 		}
 		urls = append(urls, u)
 	}
 	f.Sink = nil // the caller gets the pages
-	return newSitemaps(p.judge, f, p.policies.store, p.report.log), urls, errors.Join(faults...)
+	return newSitemaps(p.core, f), urls, errors.Join(faults...)
 }
 
 // pull returns an iterator over the pages that the sitemaps of sites list. The caller must call

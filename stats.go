@@ -53,7 +53,7 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(report.HostStats
 		Closed:     p.closed.Load(),
 		ClosedAt:   p.closedAt(),
 		Totals:     forgotten,
-		NotSent:    p.report.unsent.statistics(),
+		NotSent:    p.unsent.statistics(),
 		Decisions:  p.judge.decided.counts(),
 		Policies:   p.policies.statistics(),
 		Forgotten:  forgotten,
@@ -64,7 +64,7 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(report.HostStats
 		Frontier:   p.frontier.statistics(),
 		Usage:      p.judge.uses.statistics(),
 
-		LicenseRequired: int(p.report.licenses.Load()),
+		LicenseRequired: int(p.limiter.licenses.Load()),
 
 		Revalidation: p.revalidation.statistics(),
 	}

@@ -6,11 +6,6 @@
 // are names of that package.
 package report
 
-import "errors"
-
-// ErrClosed is the error of requests and calls after Plugin.Close.
-var ErrClosed = errors.New("collyrobots: the plugin is closed")
-
 // A Crawl gives reports about a crawl. Type *collyrobots.Plugin is a Crawl.
 type Crawl interface {
 	// Listen calls f for each Event from now on, on a goroutine of its own. It drops events if f is

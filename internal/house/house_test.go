@@ -44,6 +44,9 @@ const importRules = `
 	# URLs as crawlers take them.
 	internal/weburl:   !net/http !log
 
+	# The names of hosts in URLs.
+	internal/hostname: ./dialect !net/http !log
+
 	# What a crawl reports: data and its JSON. A program that reads reports needs no crawler.
 	report:            ./dialect ./internal/redact ./internal/seconds ./robotstags ./store/urlstore ./usage !net/http !log
 
@@ -100,7 +103,7 @@ const importRules = `
 	internal/feed/hashset: !io !os !net !log
 
 	# The only package that uses the internals of Colly.
-	internal/backend:  github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/storage
+	internal/backend:  ./internal/hostname github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/storage
 
 	# Signatures of requests. It does not know robots.txt or Colly.
 	webbotauth:        github.com/dunglas/httpsfv golang.org/x/net/http/httpguts !log !os
@@ -115,7 +118,7 @@ const importRules = `
 	internal/sigverify: !log !os
 
 	# The root package combines them.
-	.:                 ./report ./store/pacer ./store/urlstore ./webbotauth ./robotstags ./dialect ./sitemap ./store ./usage ./internal/arrivals ./internal/backend ./internal/budget ./internal/fanout ./internal/feed ./internal/handoff ./internal/metatags ./internal/netguard ./internal/nofollow ./internal/pace ./internal/policy ./internal/redact ./internal/revalidate ./internal/seconds ./internal/stop ./internal/track ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage !reflect
+	.:                 ./report ./store/pacer ./store/urlstore ./webbotauth ./robotstags ./dialect ./sitemap ./store ./usage ./internal/arrivals ./internal/backend ./internal/budget ./internal/fanout ./internal/feed ./internal/handoff ./internal/hostname ./internal/metatags ./internal/netguard ./internal/nofollow ./internal/pace ./internal/policy ./internal/redact ./internal/revalidate ./internal/seconds ./internal/stop ./internal/track ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage !reflect
 
 	# The pages of a crawl, on disk. It does not know Colly or robots.txt.
 	frontier:           ./store/urlstore !net/http

@@ -40,3 +40,6 @@ func escapeStray(s string) string {
 func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
+
+// IsWeb reports whether u is an http or https URL.
+func IsWeb(u *url.URL) bool { return u.Scheme == "http" || u.Scheme == "https" }

@@ -21,6 +21,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/redact"
+	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/usage"
 )
@@ -29,7 +30,7 @@ import (
 type wire struct {
 	hosts      *pace.Hosts
 	client     *http.Client // for the plugin's own exchanges; if nil, they use the collector's client
-	report     *reporter
+	report     *reporter.Reporter
 	shared     bool  // other processes share the pace: SharedPace
 	errLate    error // of a response that is not finished when the lease ends
 	groupings  *groupings
@@ -297,7 +298,7 @@ func (x *exchange) recordResponse(resp *http.Response, pages int) (log func()) {
 	reporter := x.wire.report
 	through := x.through
 	return func() {
-		reporter.warn("a transport reports no connections, so names that lead to private addresses are not refused: "+
+		reporter.Warn("a transport reports no connections, so names that lead to private addresses are not refused: "+
 			"let it pass the context of its request on to an http.Transport, or refuse such addresses in its dialer",
 			"transport", fmt.Sprintf("%T", through))
 		if backOff != nil {
@@ -314,7 +315,7 @@ func (x *exchange) licenseRequired() (log func()) {
 	reporter := x.wire.report
 	url := x.trace.url.Redacted()
 	return func() {
-		reporter.warn("a site asks for a license, so it does not send the page; Stats.LicenseRequired counts further responses of this kind", "url", url)
+		reporter.Warn("a site asks for a license, so it does not send the page; Stats.LicenseRequired counts further responses of this kind", "url", url)
 	}
 }
 
@@ -323,7 +324,7 @@ func (x *exchange) licenseRequired() (log func()) {
 func (x *exchange) changePace(resp *http.Response, pages int) (log func()) {
 	if !throttled(resp) {
 		if x.host.Answered(&x.ticket, resp.StatusCode, pages) {
-			x.wire.report.tellPace(report.EventRecovered, x.host, x.trace.url, resp.StatusCode, x.trace.numbers)
+			x.wire.report.TellPace(report.EventRecovered, x.host, x.trace.url, resp.StatusCode, x.trace.IDs)
 		}
 		return nil
 	}
@@ -339,21 +340,21 @@ func (x *exchange) changePace(resp *http.Response, pages int) (log func()) {
 	if !slower {
 		return nil
 	}
-	x.wire.report.tellPace(report.EventSlowed, x.host, x.trace.url, resp.StatusCode, x.trace.numbers)
+	x.wire.report.TellPace(report.EventSlowed, x.host, x.trace.url, resp.StatusCode, x.trace.IDs)
 	return x.wire.backOff(x.host.Stats(now), x.host, resp)
 }
 
 // backOff returns a function that logs the back-off of a host.
 func (w *wire) backOff(s pace.Stats, host *pace.Host, resp *http.Response) (log func()) {
 	length := slog.Duration("delay", s.BackOff.Round(time.Millisecond))
-	logged := uint16(loggedBackOff)
+	logged := uint16(reporter.LoggedBackOff)
 	if !s.NotBefore.IsZero() {
 		length = slog.Time("until", s.NotBefore)
-		logged = loggedRetryAfter
+		logged = reporter.LoggedRetryAfter
 	}
 	host.MarkPace(logged)
 	facts := []any{"host", s.Host, "url", resp.Request.URL.Redacted(), "status", resp.StatusCode, length, "count", s.Waiting}
-	return func() { w.report.log.Warn("host is throttling, slowing down", facts...) }
+	return func() { w.report.Log.Warn("host is throttling, slowing down", facts...) }
 }
 
 // throttled reports whether a response asks for fewer requests.
@@ -546,11 +547,11 @@ var errDropped = errors.New("collyrobots: the connection was dropped before an a
 // An exchange has started when its headers are written, which *http.Transport reports. With another
 // RoundTripper it has started when it is handed over.
 type trace struct {
-	report *reporter
+	report *reporter.Reporter
 	url    *url.URL
 	kind   report.RequestKind // Event.RequestKind
 	from   string             // Event.From
-	numbers
+	reporter.IDs
 
 	// mu protects the fields below it. It is held while an event of the exchange is sent, so that the
 	// events have the order of what happened.
@@ -565,7 +566,7 @@ type trace struct {
 }
 
 // isOn reports whether there is a listener for the events of the exchange.
-func (t *trace) isOn() bool { return t.report.events.Active() }
+func (t *trace) isOn() bool { return t.report.Events.Active() }
 
 // decide records the decision that allows the request, which is about to start.
 func (t *trace) decide(d report.Decision) {
@@ -581,7 +582,7 @@ func (t *trace) license(host *pace.Host) {
 	}
 	e := t.event(report.EventLicense, host)
 	e.Status = http.StatusUnauthorized
-	t.report.events.Send(e)
+	t.report.Events.Send(e)
 }
 
 // connected is called when there is a connection to an address.
@@ -610,7 +611,7 @@ func (t *trace) begin(host *pace.Host, ticket *pace.Ticket, sent bool) {
 	if t.running {
 		return
 	}
-	t.report.tellStart(func() report.Event {
+	t.report.TellStart(func() report.Event {
 		if sent {
 			ticket.Sent(time.Now())
 		}
@@ -643,8 +644,8 @@ func (t *trace) event(kind report.EventKind, host *pace.Host) report.Event {
 		Host:        host.Name(),
 		URL:         t.url.Redacted(),
 		RequestKind: t.kind,
-		Collector:   t.collector,
-		Request:     t.request,
+		Collector:   t.Collector,
+		Request:     t.Request,
 	}
 }
 
@@ -702,7 +703,7 @@ func (t *trace) ended(host *pace.Host, ticket *pace.Ticket, sent bool, bytes int
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if private := (*report.PrivateNetworkError)(nil); !t.running && errors.As(err, &private) {
-		t.report.tellUnsent(t.url, err, t.numbers)
+		t.report.TellUnsent(t.url, err, t.IDs)
 		return
 	}
 	if !sent && !t.running {
@@ -724,7 +725,7 @@ func (t *trace) end(host *pace.Host, bytes int64, err error) {
 	e.Bytes = bytes
 	e.Took = e.Time.Sub(t.at)
 	e.Err = redact.Error(err)
-	t.report.events.Send(e)
+	t.report.Events.Send(e)
 	t.running = false
 	t.status = 0
 	t.date = time.Time{}

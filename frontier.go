@@ -19,6 +19,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/redact"
+	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/internal/track"
 	"github.com/collyrobots/collyrobots/store/urlstore"
 )
@@ -247,20 +248,20 @@ func (h *hooks) isRecordable(r *colly.Request) bool {
 		return false
 	}
 	if !h.c.Async {
-		h.report.warn("the pages of a collector without Async are not recorded in the urlstore.Store of Frontier", "url", r.URL.Redacted())
+		h.report.Warn("the pages of a collector without Async are not recorded in the urlstore.Store of Frontier", "url", r.URL.Redacted())
 		return false
 	}
 	return true
 }
 
-// tellParked reports that the page of r waits in the urlstore.Store, unless the wait is too short.
-func (f *frontier) tellParked(r *colly.Request, p *urlstore.Page, of numbers) {
-	if !f.report.events.Active() {
+// TellParked reports that the page of r waits in the urlstore.Store, unless the wait is too short.
+func (f *frontier) tellParked(r *colly.Request, p *urlstore.Page, of reporter.IDs) {
+	if !f.report.Events.Active() {
 		return
 	}
 	now := time.Now()
 	s := f.limiter.hosts.At(now, p.Host).Stats(now)
-	f.report.tellParked(now, s, s.Waiting+f.store.Waiting(p.Host), r.URL, of)
+	f.report.TellParked(now, s, s.Waiting+f.store.Waiting(p.Host), r.URL, of)
 }
 
 // newPageOf returns the page of a request. fed is nil if no sitemap lists it.
@@ -291,7 +292,7 @@ func (h *hooks) marshal(r *colly.Request) []byte {
 		case survivesJSON(value):
 			kept.Put(key, value)
 		default:
-			h.report.warn("the urlstore.Store of Frontier cannot keep a value in the Context of a request: use strings, or set it in OnRequest", "key", key)
+			h.report.Warn("the urlstore.Store of Frontier cannot keep a value in the Context of a request: use strings, or set it in OnRequest", "key", key)
 		}
 		return nil
 	})
@@ -369,7 +370,7 @@ func (h *hooks) record(r *colly.Request, fed *fedPage) (page *fedPage, goOn bool
 		a.take(page, r)
 	case isParked:
 		r.Abort()
-		f.tellParked(r, a.page, numbers{collector: h.c.ID, request: r.ID})
+		f.tellParked(r, a.page, reporter.IDs{Collector: h.c.ID, Request: r.ID})
 	case isKnown:
 		r.Abort()
 	}
@@ -608,9 +609,9 @@ func (f *frontier) end(p *urlstore.Page, result urlstore.Result) {
 
 // fail reports an error of the urlstore.Store about a page, or nil, and logs the first one.
 func (f *frontier) fail(p *urlstore.Page, err error) {
-	f.report.tellUnrecorded(p, err)
+	f.report.TellUnrecorded(p, err)
 	if f.failure.CompareAndSwap(nil, &err) {
-		f.report.log.Error("the urlstore.Store of Frontier has failed, pages go on without it", "error", err)
+		f.report.Log.Error("the urlstore.Store of Frontier has failed, pages go on without it", "error", err)
 	}
 }
 
@@ -687,7 +688,7 @@ func (l *limiter) tellReturn(host *pace.Host) {
 	l.tellPace(host, stores, host.Reserve)
 }
 
-// tellPace reports the pace of a host to the URLStores in stores. when returns that pace.
+// TellPace reports the pace of a host to the URLStores in stores. when returns that pace.
 func (l *limiter) tellPace(host *pace.Host, stores *[]urlstore.Store, when func(now time.Time) (next time.Time, alone bool)) {
 	next, alone := when(time.Now())
 	for _, store := range *stores {
@@ -924,7 +925,7 @@ func (d *dispatcher) submit(p *urlstore.Page) {
 	case d.ctx.Err() != nil:
 		d.end(p, urlstore.Returned)
 	case h == nil:
-		d.frontier.report.warn("a page waits for a collector that is not attached: attach the collectors in the same order in each run", "url", redact.Text(p.URL), "count", p.Collector+1)
+		d.frontier.report.Warn("a page waits for a collector that is not attached: attach the collectors in the same order in each run", "url", redact.Text(p.URL), "count", p.Collector+1)
 		d.end(p, urlstore.Postponed)
 	case !h.c.Async, h.c.Context.Err() != nil:
 		d.end(p, urlstore.Postponed)

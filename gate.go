@@ -14,6 +14,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/handoff"
 	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/internal/weburl"
 	"github.com/collyrobots/collyrobots/report"
 )
@@ -107,7 +108,7 @@ func (g *gate) check(ctx context.Context, q *request) error {
 	if q.entry != nil && v.reason != report.ReasonNofollow { // otherwise no collector could visit the pages, or the file was not read
 		g.sitemaps.offer(v.policy)
 	}
-	dry, err := g.enforce(&q.verdict, q.target.url, q.numbers)
+	dry, err := g.enforce(&q.verdict, q.target.url, q.IDs)
 	if q.dry == nil || !again { // without a dry run, the first denial of a URL would be final
 		q.dry = dry
 	}
@@ -162,7 +163,7 @@ func (g *gate) enter(ctx context.Context, q *request, told func()) error {
 	g.limiter.join(ctx, q.host, q.transport(), q.target.url)
 	g.endWaitIfDenied(q)
 	g.limiter.logLongWait(q.now, q.host, q.verdict.policy)
-	if g.report.tellWaiting(q.now, q.host, q.target.url, q.numbers) && told != nil {
+	if g.report.TellWaiting(q.now, q.host, q.target.url, q.IDs) && told != nil {
 		told()
 	}
 	wait := func() error { return g.awaitTurn(ctx, q) }
@@ -286,7 +287,7 @@ type request struct {
 // A page is what all exchanges of one colly.Request share: the request and the redirects that
 // follow it.
 type page struct {
-	numbers
+	reporter.IDs
 	early bool       // each place is given back when the headers are there: callbacks may visit the host
 	name  *string    // the collector's UserAgent; nil if it does not count or is not known
 	fed   *fedPage   // nil if no sitemap lists it
@@ -294,10 +295,6 @@ type page struct {
 	after func()     // is called when the last exchange has ended; may be nil
 	marks marks      // of the limits and the responders
 }
-
-// numbers are the IDs that Colly gives to a collector and a request. They are 0 for requests of
-// clones and clients, and for the plugin's own requests.
-type numbers struct{ collector, request uint32 }
 
 // newRequest returns the record of a request with this URL, held by the caller.
 func (c *core) newRequest(u *url.URL, p page) *request {
@@ -568,7 +565,7 @@ func (q *request) deniedAgain(err error) error {
 	if o.denied == nil {
 		return err
 	}
-	q.gate.countDenied(q.host, o.denied, q.numbers)
+	q.gate.countDenied(q.host, o.denied, q.IDs)
 	return &refusedError{cause: err, url: q.target.url.Redacted()}
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/fanout"
 	"github.com/collyrobots/collyrobots/internal/hostname"
+	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/internal/track"
 	"github.com/collyrobots/collyrobots/report"
 )
@@ -99,7 +100,7 @@ func (h *hooks) onRequest(r *colly.Request) {
 	}
 	h.checkOnce(r)
 	if h.closed.Load() {
-		h.report.warn("the plugin is closed, so all further requests of its collectors are denied: call Close after the crawl", "url", r.URL.Redacted())
+		h.report.Warn("the plugin is closed, so all further requests of its collectors are denied: call Close after the crawl", "url", r.URL.Redacted())
 	}
 	q := h.newPage(r, fed)
 	if !h.settle(q, r) {
@@ -173,7 +174,7 @@ func (h *hooks) laterCallbacks() int {
 
 // newPage returns the record of a page.
 func (h *hooks) newPage(r *colly.Request, fed *fedPage) *request {
-	q := h.newRequest(r.URL, page{numbers: numbers{collector: h.c.ID, request: r.ID}, fed: fed, store: h.pageStoreOf(r)})
+	q := h.newRequest(r.URL, page{IDs: reporter.IDs{Collector: h.c.ID, Request: r.ID}, fed: fed, store: h.pageStoreOf(r)})
 	if fed != nil {
 		q.from = fed.from
 	}
@@ -515,7 +516,7 @@ type onDenied []func(*colly.Request, error)
 // notSent logs a request that is not sent, or would not be sent without the dry run. If the user
 // has not set OnDenied, the first denial of each host has level INFO. Otherwise a crawl that may
 // fetch nothing would log nothing.
-func (f onDenied) notSent(r *reporter, u *url.URL, err error, dryRun bool) {
+func (f onDenied) notSent(r *reporter.Reporter, u *url.URL, err error, dryRun bool) {
 	level := slog.LevelDebug
 	message := "request denied"
 	o := outcomeOf(err)
@@ -526,12 +527,12 @@ func (f onDenied) notSent(r *reporter, u *url.URL, err error, dryRun bool) {
 		level = slog.LevelInfo
 		message = "request denied, the first of its host; set OnDenied to get all denials"
 	}
-	r.log.Log(context.Background(), level, message, "url", u.Redacted(), "error", err, "sent", dryRun)
+	r.Log.Log(context.Background(), level, message, "url", u.Redacted(), "error", err, "sent", dryRun)
 }
 
 // warnOfRetries warns once that retries of a denied page make no sense.
 func (h *hooks) warnOfRetries(r *colly.Request, err error) {
-	h.report.warn("OnDenied or OnError calls Retry again and again: a request is denied until its robots.txt has been read again or its host may be requested again, so OnDenied is not called for it any more",
+	h.report.Warn("OnDenied or OnError calls Retry again and again: a request is denied until its robots.txt has been read again or its host may be requested again, so OnDenied is not called for it any more",
 		"url", r.URL.Redacted(), "count", track.MaxDenials, "error", err)
 }
 
@@ -581,7 +582,7 @@ func (h *hooks) seam() *backend.Seam {
 	}
 	isNew := h.inPlace.Swap(s) != s // otherwise another request has found it
 	if isNew && h.handle.Moved() {
-		h.report.warn("Collector.Init was called after Attach and has undone the collector's settings: call it before, or attach the collector once more after it")
+		h.report.Warn("Collector.Init was called after Attach and has undone the collector's settings: call it before, or attach the collector once more after it")
 	}
 	return s
 }
@@ -661,7 +662,7 @@ func (ctl *controller) newWireRequest(s *backend.Seam, req *http.Request) *reque
 	before := req.Response
 	if before == nil {
 		s.Keep()
-		ctl.report.warn("a request reached the transport that the plugin had not seen: a clone or collector without Attach, or an OnRequestHeaders callback that changes the URL", "url", req.URL.Redacted())
+		ctl.report.Warn("a request reached the transport that the plugin had not seen: a clone or collector without Attach, or an OnRequestHeaders callback that changes the URL", "url", req.URL.Redacted())
 		ctl.frontier.drop(req)
 		return ctl.newRequest(req.URL, page{early: true}) // the callbacks of its collector are not known
 	}
@@ -740,9 +741,9 @@ func (c *core) reject(ctx context.Context, q *request, err error) error {
 	o := outcomeOf(err)
 	switch {
 	case o.denied != nil:
-		c.judge.countDenied(q.host, o.denied, q.numbers)
+		c.judge.countDenied(q.host, o.denied, q.IDs)
 	case o.forbidden, o.late:
-		c.report.tellUnsent(q.target.url, err, q.numbers)
+		c.report.TellUnsent(q.target.url, err, q.IDs)
 	case q.host != nil && o.isEnd(ctx):
 		markEnded(q.host, o.closed)
 		c.unsent.add(o.closed)
@@ -756,11 +757,11 @@ func (c *core) reject(ctx context.Context, q *request, err error) error {
 func (ctl *controller) prepareTrace(q *request, req *http.Request) {
 	q.trace.report = ctl.report
 	q.trace.url = q.target.url
-	q.trace.numbers = q.numbers
+	q.trace.IDs = q.IDs
 	q.trace.kind = report.RequestPage
 	if q.redirect && req.Response.Request != nil {
 		q.trace.kind = report.RequestRedirect
-		if ctl.report.events.Active() {
+		if ctl.report.Events.Active() {
 			q.trace.from = req.Response.Request.URL.Redacted()
 		}
 	}
@@ -777,7 +778,7 @@ func (ctl *controller) Redirected(req *http.Request, err error) {
 
 // Followed implements backend.Controller.
 func (ctl *controller) Followed(redirect *http.Request) {
-	ctl.report.warn("the transport follows redirects by itself: they are sent before robots.txt and the crawl delay are known; make its http.Client return http.ErrUseLastResponse from CheckRedirect", "url", redirect.URL.Redacted())
+	ctl.report.Warn("the transport follows redirects by itself: they are sent before robots.txt and the crawl delay are known; make its http.Client return http.ErrUseLastResponse from CheckRedirect", "url", redirect.URL.Redacted())
 }
 
 // Stray implements backend.Controller. It does not warn of robots.txt: Colly's built-in check
@@ -786,7 +787,7 @@ func (ctl *controller) Stray(req *http.Request) {
 	if !hasRobots(req.URL) || req.URL.Path == "/robots.txt" {
 		return
 	}
-	ctl.report.warn("a request that the plugin does not govern was sent: its collector was cloned before Attach and shares its client; attach it as well, or give it a client of its own", "url", req.URL.Redacted())
+	ctl.report.Warn("a request that the plugin does not govern was sent: its collector was cloned before Attach and shares its client; attach it as well, or give it a client of its own", "url", req.URL.Redacted())
 }
 
 // checkOnce calls selfCheck the first time. It does not use a sync.Once, because other requests
@@ -807,10 +808,10 @@ func (h *hooks) selfCheck(userAgent string) {
 		h.debugger.Store(h.debuggers.add(h.handle, h.report)) // it was set after Attach
 	}
 	if !h.c.IgnoreRobotsTxt {
-		h.report.warn("Colly's built-in robots.txt check was turned on after Attach: it denies and fails what the dialect allows; leave IgnoreRobotsTxt true")
+		h.report.Warn("Colly's built-in robots.txt check was turned on after Attach: it denies and fails what the dialect allows; leave IgnoreRobotsTxt true")
 	}
 	if n := h.laterCallbacks(); n > 0 {
-		h.report.warn("OnRequest callbacks were registered after Attach: a request that they abort costs its host one delay, one that they change is judged twice", "count", n)
+		h.report.Warn("OnRequest callbacks were registered after Attach: a request that they abort costs its host one delay, one that they change is judged twice", "count", n)
 	}
 	for _, s := range h.settings.all() {
 		h.checkTokens(s, userAgent)
@@ -819,7 +820,7 @@ func (h *hooks) selfCheck(userAgent string) {
 	case h.frontier != nil:
 		h.checkFrontier()
 	case h.visits != nil && !h.dryRun && !h.c.AllowURLRevisit && h.handle.Storage() != storage.Storage(h.visits):
-		h.report.warn("SetStorage was called after Attach, so EnforceRobotsTags cannot keep links with nofollow from counting as visited: " +
+		h.report.Warn("SetStorage was called after Attach, so EnforceRobotsTags cannot keep links with nofollow from counting as visited: " +
 			"they are not requested when another page has them without nofollow; call it before Attach")
 	}
 }
@@ -828,12 +829,12 @@ func (h *hooks) selfCheck(userAgent string) {
 func (h *hooks) checkFrontier() {
 	switch {
 	case h.c.AllowURLRevisit:
-		h.report.warn("AllowURLRevisit is set, so Frontier does not see visits in time: if the process is killed, links of the pages that are under way may be lost")
+		h.report.Warn("AllowURLRevisit is set, so Frontier does not see visits in time: if the process is killed, links of the pages that are under way may be lost")
 	case h.handle.Storage() != storage.Storage(h.visits):
-		h.report.warn("SetStorage was called after Attach, so Frontier does not see visits in time: if the process is killed, links of the pages that are under way may be lost; call it before Attach")
+		h.report.Warn("SetStorage was called after Attach, so Frontier does not see visits in time: if the process is killed, links of the pages that are under way may be lost; call it before Attach")
 	}
 	if h.c.MaxRequests > 0 {
-		h.report.warn("MaxRequests counts a page that has waited in the urlstore.Store of Frontier at least three times; use a limit of the urlstore.Store", "limit", h.c.MaxRequests)
+		h.report.Warn("MaxRequests counts a page that has waited in the urlstore.Store of Frontier at least three times; use a limit of the urlstore.Store", "limit", h.c.MaxRequests)
 	}
 }
 
@@ -845,7 +846,7 @@ func (h *hooks) checkTokens(s *hostSettings, userAgent string) {
 		}
 		err := s.dialect.CheckToken(token)
 		if err != nil {
-			h.report.warn("no User-agent line can match the crawler's name, so only the groups for * of each robots.txt apply: set ProductToken to another name", "error", err)
+			h.report.Warn("no User-agent line can match the crawler's name, so only the groups for * of each robots.txt apply: set ProductToken to another name", "error", err)
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/redact"
+	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/internal/weburl"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/usage"
@@ -33,7 +34,7 @@ type judge struct {
 	shard     shard
 	limiter   *limiter
 	policies  *policies
-	report    *reporter
+	report    *reporter.Reporter
 	decided   *decisions
 	tdm       tdmFiles
 	uses      uses
@@ -44,7 +45,7 @@ type judge struct {
 }
 
 // newJudge returns the judge of a new plugin, with its limiter and its policies.
-func newJudge(config *config, r *reporter) *judge {
+func newJudge(config *config, r *reporter.Reporter) *judge {
 	limiter := newLimiter(config, r)
 	policies := newPolicies(&config.settings, config.shadows, config.store, limiter, r)
 	if config.pacer != nil {
@@ -244,7 +245,7 @@ func (j *judge) begin(v *verdict, now time.Time, t target, f fetcher) (dialect.A
 func (j *judge) sendOwn(req *http.Request, timeout time.Duration, from lead, check func(origin) (verdict, error)) (resp *http.Response, began time.Time, err error) {
 	guard, err := j.limiter.allow(from, hostname.Of(req.URL), req.URL)
 	if err != nil {
-		j.report.tellUnsent(req.URL, err, numbers{})
+		j.report.TellUnsent(req.URL, err, reporter.IDs{})
 		return nil, time.Time{}, err
 	}
 	x := &exchange{wire: j.limiter.wire}
@@ -315,7 +316,7 @@ func apply(pol *policy.Policy, u *url.URL) (report.Reason, dialect.Decision) {
 // *DisallowedError that says why not. The caller must pass err to countDenied when it is certain that the
 // request is not sent. In a dry run err is nil, and dry is the *DisallowedError, which enforce has
 // already counted.
-func (j *judge) enforce(v *verdict, u *url.URL, of numbers) (dry, err error) {
+func (j *judge) enforce(v *verdict, u *url.URL, of reporter.IDs) (dry, err error) {
 	if v.rule.Allowed {
 		j.decided.add(v.reason)
 		return nil, nil
@@ -331,25 +332,25 @@ func (j *judge) enforce(v *verdict, u *url.URL, of numbers) (dry, err error) {
 // enforceNow is like enforce for a request of the plugin's own, or a link, which is certainly not sent
 // after a denial.
 func (j *judge) enforceNow(v *verdict, u *url.URL) error {
-	_, err := j.enforce(v, u, numbers{})
+	_, err := j.enforce(v, u, reporter.IDs{})
 	if o := outcomeOf(err); o.denied != nil {
-		j.countDenied(v.host, o.denied, numbers{})
+		j.countDenied(v.host, o.denied, reporter.IDs{})
 	}
 	return err
 }
 
 // countDenied counts a request that is denied, and sends the event.
-func (j *judge) countDenied(host *pace.Host, err *DisallowedError, of numbers) {
+func (j *judge) countDenied(host *pace.Host, err *DisallowedError, of reporter.IDs) {
 	j.decided.add(err.Decision.Reason)
 	host.Count(0, 1)
 	o := outcomeOf(err)
 	if !o.silent {
-		err.first = host.Mark(loggedDenial)
+		err.first = host.Mark(reporter.LoggedDenial)
 	}
 	if !j.dryRun {
 		markDenied(host, err.Decision.Reason)
 	}
-	j.report.tellDenied(host, err.Decision, of)
+	j.report.TellDenied(host, err.Decision, of)
 }
 
 // decision returns v, the verdict on u, as a Decision.

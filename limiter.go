@@ -23,6 +23,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/netguard"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/store/pacer"
 	"github.com/collyrobots/collyrobots/store/urlstore"
@@ -35,7 +36,7 @@ type limiter struct {
 	stores atomic.Pointer[[]urlstore.Store] // get the pace of each host; nil if there are none
 }
 
-func newLimiter(config *config, r *reporter) *limiter {
+func newLimiter(config *config, r *reporter.Reporter) *limiter {
 	s := &config.settings
 	hosts := pace.New(func(host string) *pace.Rules { return &s.of(host).pace })
 	w := &wire{
@@ -139,9 +140,9 @@ func (s *timetable) At(t time.Time) pace.Slot {
 func (l *limiter) warnOfDelay(s *hostSettings, file string, delay time.Duration) {
 	switch {
 	case s.skips(delay):
-		l.report.log.Warn("crawl delay is longer than SkipAbove, host is skipped", "robots", file, "delay", delay, "limit", s.skipAbove)
+		l.report.Log.Warn("crawl delay is longer than SkipAbove, host is skipped", "robots", file, "delay", delay, "limit", s.skipAbove)
 	case s.caps(delay):
-		l.report.log.Warn("crawl delay is longer than MaxDelay, capped", "robots", file, "delay", delay, "limit", s.maxDelay)
+		l.report.Log.Warn("crawl delay is longer than MaxDelay, capped", "robots", file, "delay", delay, "limit", s.maxDelay)
 	}
 }
 
@@ -168,7 +169,7 @@ func (l *limiter) logLongWait(now time.Time, host *pace.Host, pol *policy.Policy
 	if !first {
 		return
 	}
-	l.report.log.Info("pages wait long for their host because of "+cause, "host", s.Host, "robots", fileOf(pol),
+	l.report.Log.Info("pages wait long for their host because of "+cause, "host", s.Host, "robots", fileOf(pol),
 		"count", s.Waiting+1, "delay", s.Delay, "until", s.NextStart, option)
 }
 
@@ -177,28 +178,28 @@ func (l *limiter) logLongWait(now time.Time, host *pace.Host, pol *policy.Policy
 func (l *limiter) causeOfWait(host *pace.Host, c pace.Cause) (cause string, option slog.Attr, first bool) {
 	switch c {
 	case pace.RetryAfter:
-		return "Retry-After", slog.Attr{}, host.MarkPace(loggedRetryAfter) // no option shortens it
+		return "Retry-After", slog.Attr{}, host.MarkPace(reporter.LoggedRetryAfter) // no option shortens it
 	case pace.BackOff:
-		return "status 429 or 503", slog.String("option", "MaxBackOff"), host.MarkPace(loggedBackOff)
+		return "status 429 or 503", slog.String("option", "MaxBackOff"), host.MarkPace(reporter.LoggedBackOff)
 	case pace.RequestRate:
-		return "Request-rate", slog.String("option", "MaxDelay"), host.MarkPace(loggedRequestRate)
+		return "Request-rate", slog.String("option", "MaxDelay"), host.MarkPace(reporter.LoggedRequestRate)
 	case pace.VisitTime:
-		return "Visit-time", slog.Attr{}, host.MarkPace(loggedVisitTime) // no option shortens it
+		return "Visit-time", slog.Attr{}, host.MarkPace(reporter.LoggedVisitTime) // no option shortens it
 	case pace.Hours:
-		return "CrawlHours", slog.String("option", "CrawlHours"), l.report.markLogged("CrawlHours") // it may apply to all hosts
+		return "CrawlHours", slog.String("option", "CrawlHours"), l.report.MarkLogged("CrawlHours") // it may apply to all hosts
 	case pace.Adaptive:
-		return "their response time", slog.String("option", "AdaptiveDelay"), l.report.markLogged("AdaptiveDelay")
+		return "their response time", slog.String("option", "AdaptiveDelay"), l.report.MarkLogged("AdaptiveDelay")
 	case pace.MinDelay:
-		return "MinDelay", slog.String("option", "MinDelay"), l.report.markLogged("MinDelay") // it applies to all hosts
+		return "MinDelay", slog.String("option", "MinDelay"), l.report.MarkLogged("MinDelay") // it applies to all hosts
 	}
-	return "Crawl-delay", slog.String("option", "MaxDelay"), host.MarkPace(loggedCrawlDelay)
+	return "Crawl-delay", slog.String("option", "MaxDelay"), host.MarkPace(reporter.LoggedCrawlDelay)
 }
 
 // A sharedPace adapts the user's Pacer for package pace. It turns errors and panics of the Pacer
 // into *PaceErrors and logs them.
 type sharedPace struct {
 	pacer  pacer.Pacer
-	report *reporter
+	report *reporter.Reporter
 
 	// mu protects the fields below it.
 	mu     sync.Mutex
@@ -256,7 +257,7 @@ func recovered(err *error) {
 func (s *sharedPace) failed(host string, err error) error {
 	since, log := s.addFailure(time.Now())
 	if log {
-		s.report.log.Error("Pacer failed, nothing is sent", "host", host, "error", err)
+		s.report.Log.Error("Pacer failed, nothing is sent", "host", host, "error", err)
 	}
 	return &PaceError{Host: host, Since: since, Err: err}
 }
@@ -475,8 +476,8 @@ func (w *wire) joinByAddress(ctx context.Context, host *pace.Host, through http.
 	if ctx.Err() != nil {
 		return
 	}
-	if w.report.markLogged("no address") {
-		w.report.log.Info("the address of a host could not be found, so it is paced alone until a connection shows the address",
+	if w.report.MarkLogged("no address") {
+		w.report.Log.Info("the address of a host could not be found, so it is paced alone until a connection shows the address",
 			"host", host.Name(), "error", err)
 	}
 	known.Until = time.Now().Add(failureTime)

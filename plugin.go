@@ -20,6 +20,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/nofollow"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/redact"
+	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/internal/track"
 	"github.com/collyrobots/collyrobots/internal/weburl"
 )
@@ -44,13 +45,13 @@ func New(opts ...Option) (*Plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := newReporter(config.log)
-	config.warnings(r.warn)
+	r := reporter.New(config.log)
+	config.warnings(r.Warn)
 	for _, f := range config.onEvent {
-		r.events.Listen(f)
+		r.Events.Listen(f)
 	}
 	for _, f := range config.onEveryEvent {
-		r.events.ListenToAll(f)
+		r.Events.ListenToAll(f)
 	}
 	j := newJudge(config, r)
 	c := &core{
@@ -99,7 +100,7 @@ type core struct {
 	shard    shard
 	limiter  *limiter
 	policies *policies
-	report   *reporter
+	report   *reporter.Reporter
 
 	onDenied  onDenied
 	unsent    unsentCounts
@@ -224,7 +225,7 @@ func (p *Plugin) Listen(f func(Event)) (stop func()) {
 	if p == nil || p.core == nil || f == nil {
 		return func() {}
 	}
-	return p.report.events.Listen(f)
+	return p.report.Events.Listen(f)
 }
 
 // Close ends the plugin. Requests that wait end at once, and so does the reading of robots.txt
@@ -254,7 +255,7 @@ func (p *Plugin) Close() error {
 	p.frontier.close()
 	p.policies.close()
 	p.sitemaps.flush()
-	p.report.events.Close()
+	p.report.Events.Close()
 	if p.requests.Empty() {
 		p.debuggers.deliver()
 	}
@@ -342,7 +343,7 @@ func (p *Plugin) warnOfUncheckedRequests(c *colly.Collector) {
 	var n int
 	fmt.Sscanf(c.String(), "Requests made: %d", &n) // Colly has no other getter
 	if n > 0 && !backend.EverMarked(c.Context) {
-		p.report.warn("Attach was called after the first Visit: the requests that the collector had made by then were not checked", "count", n)
+		p.report.Warn("Attach was called after the first Visit: the requests that the collector had made by then were not checked", "count", n)
 	}
 }
 
@@ -448,7 +449,7 @@ func (c *Collector) Clone() *Collector {
 	clone := &Collector{Collector: c.Collector.Clone(), robots: c.robots}
 	if c.robots != nil {
 		if err := c.robots.Attach(clone.Collector); err != nil {
-			c.robots.report.log.Error("cannot attach a clone, its requests are judged on the wire", "error", err)
+			c.robots.report.Log.Error("cannot attach a clone, its requests are judged on the wire", "error", err)
 		}
 	}
 	return clone

@@ -23,6 +23,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/netguard"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/store"
 )
@@ -35,7 +36,7 @@ import (
 // All readers share one memory for their policies. From the second one on, they also share the
 // files that they fetch, so a site gets one request for the names that follow.
 type policies struct {
-	report       *reporter
+	report       *reporter.Reporter
 	limiter      *limiter
 	settings     *settings
 	store        store.Store // of the user; nil if there is none
@@ -83,7 +84,7 @@ const defaultUserAgent = "collyrobots (+https://github.com/collyrobots/collyrobo
 const goUserAgent = "Go-http-client/1.1"
 
 // newPolicies returns the policies of a plugin. kept is the user's store, or nil.
-func newPolicies(s *settings, shadows []dialect.Dialect, kept store.Store, l *limiter, r *reporter) *policies {
+func newPolicies(s *settings, shadows []dialect.Dialect, kept store.Store, l *limiter, r *reporter.Reporter) *policies {
 	p := &policies{
 		report:   r,
 		limiter:  l,
@@ -207,14 +208,14 @@ func (p *policies) lastUserAgent() string {
 // user's slog.Handler may call the Plugin.
 func (p *policies) warnOfName(s *hostSettings, before *reader, token, userAgent string) {
 	if before != nil {
-		p.report.warn("user agent changes during the crawl, robots.txt is read for each name; set ProductToken",
+		p.report.Warn("user agent changes during the crawl, robots.txt is read for each name; set ProductToken",
 			"agent", before.userAgent, "token", token)
 	}
 	if token == "" && userAgent != defaultUserAgent && !s.byCollector() {
-		p.report.warn("user agent names no crawler, only the groups for * apply; set ProductToken", "agent", userAgent)
+		p.report.Warn("user agent names no crawler, only the groups for * apply; set ProductToken", "agent", userAgent)
 	}
 	if userAgent == goUserAgent {
-		p.report.warn("requests have no User-Agent header, so net/http sends its own; set the header, or ProductToken", "agent", userAgent)
+		p.report.Warn("requests have no User-Agent header, so net/http sends its own; set the header, or ProductToken", "agent", userAgent)
 	}
 }
 
@@ -312,7 +313,7 @@ func (p *policies) cacheOptions(s *hostSettings, d dialect.Dialect, tokens []str
 		WhenForbidden:    policy.Access(s.whenForbidden),
 		Store:            p.store,
 		Files:            p.files,
-		Log:              p.report.log,
+		Log:              p.report.Log,
 		Found:            p.limiter.found,
 		Private:          p.limiter.private,
 	}
@@ -344,11 +345,11 @@ func (p *policies) logIfNoDelay(s *hostSettings, pol *policy.Policy) {
 	if s.pace.Free || hasDelay || pol.RobotsStatus == policy.Unreachable || pol.RobotsStatus == policy.SiteDown {
 		return
 	}
-	if !p.report.markLogged("no delay") {
+	if !p.report.MarkLogged("no delay") {
 		return
 	}
 	server, _ := policy.Server(pol.Authority)
-	p.report.log.Info("no delay between requests to this host, because its robots.txt asks for none; set MinDelay to be polite to all hosts",
+	p.report.Log.Info("no delay between requests to this host, because its robots.txt asks for none; set MinDelay to be polite to all hosts",
 		"host", server)
 }
 
@@ -358,12 +359,12 @@ func (p *policies) logIfNoDelay(s *hostSettings, pol *policy.Policy) {
 func (p *policies) updated(s *hostSettings, u policy.Update) {
 	var change *report.RobotsChange
 	if u.Changed() {
-		change = changeOf(u.Old, u.Policy)
-		p.report.log.Info("robots.txt has changed", "robots", change.RobotsURL,
+		change = reporter.ChangeOf(u.Old, u.Policy)
+		p.report.Log.Info("robots.txt has changed", "robots", change.RobotsURL,
 			"robots_status", change.New.RobotsStatus, "delay", change.New.CrawlDelay,
 			slog.Group("old", "robots_status", change.Old.RobotsStatus, "delay", change.Old.CrawlDelay))
 	}
-	p.report.tellRobots(u, change, s.override(u.Policy))
+	p.report.TellRobots(u, change, s.override(u.Policy))
 }
 
 // statistics counts the policies in all caches by their status.

@@ -346,7 +346,7 @@ func (q *urlQueue) next() (*urlstore.Page, error) {
 		err = errors.Join(context.Cause(crawl), q.store.End(p, urlstore.Returned))
 	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) {
-		q.plugin.report.log.Error("the urlstore.Store of a queue has failed, the queue ends", "error", err)
+		q.plugin.report.Log.Error("the urlstore.Store of a queue has failed, the queue ends", "error", err)
 	}
 	if !q.end(err) {
 		err = errNoTurn

@@ -15,6 +15,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots/internal/hostname"
+	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/internal/revalidate"
 	"github.com/collyrobots/collyrobots/internal/track"
 	"github.com/collyrobots/collyrobots/internal/weburl"
@@ -95,7 +96,7 @@ func (c *config) revalidates() bool {
 // A revalidation keeps the validators of pages in the Store.
 type revalidation struct {
 	store       store.Store
-	report      *reporter
+	report      *reporter.Reporter
 	onUnchanged func(*colly.Request)
 
 	collectors atomic.Int32 // the number of collectors that were attached
@@ -109,7 +110,7 @@ const (
 	storePause     = time.Minute // the time after a failure during which the Store is not used
 )
 
-func newRevalidation(c *config, r *reporter) *revalidation {
+func newRevalidation(c *config, r *reporter.Reporter) *revalidation {
 	v := &revalidation{store: c.store, report: r, onUnchanged: c.onUnchanged}
 	if v.onUnchanged == nil {
 		v.onUnchanged = func(*colly.Request) {}
@@ -278,7 +279,7 @@ func undoHideFromXML(u *url.URL) { u.Path = strings.TrimSuffix(u.Path, noXMLFile
 func (h *hooks) unchanged(r *colly.Request, status int) {
 	host := h.limiter.hosts.At(time.Now(), hostname.Of(r.URL))
 	host.CountUnchanged()
-	h.report.tellUnchanged(host, r.URL, status, numbers{collector: h.c.ID, request: r.ID})
+	h.report.TellUnchanged(host, r.URL, status, reporter.IDs{Collector: h.c.ID, Request: r.ID})
 	h.retries.Mark(r, track.Answered)
 	h.revalidation.onUnchanged(r)
 }
@@ -399,7 +400,7 @@ func (v *revalidation) fail(err error) {
 		return
 	}
 	v.pause.Store(time.Now().Add(storePause).UnixNano())
-	v.report.warn("the Store has failed, so pages are requested in full for a while", "error", err)
+	v.report.Warn("the Store has failed, so pages are requested in full for a while", "error", err)
 }
 
 func isCorrupt(err error) bool {

@@ -13,6 +13,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/budget"
 	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/internal/stop"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/usage"
@@ -221,7 +222,7 @@ func (g *gate) claim(q *request) error {
 		return nil
 	}
 	q.verdict.deny(d)
-	dry, err := g.enforce(&q.verdict, q.target.url, q.numbers)
+	dry, err := g.enforce(&q.verdict, q.target.url, q.IDs)
 	q.dry = dry
 	if err != nil {
 		return q.denied(err)
@@ -348,7 +349,7 @@ func pageLimitReached(most int) *denial {
 // that are stopped. If a probe is due, the next page is the probe, and has a mark.
 type refusals struct {
 	hosts  stop.Hosts
-	report *reporter
+	report *reporter.Reporter
 }
 
 func (l *refusals) concerns(s *hostSettings) bool { return s.stopRefused > 0 }
@@ -433,7 +434,7 @@ func (l *refusals) refused(q *request, status int, err error) (log func()) {
 	if !notable {
 		return nil
 	}
-	l.report.tellRefused(q.host, q.target.url, status, err, s, q.numbers)
+	l.report.TellRefused(q.host, q.target.url, status, err, s, q.IDs)
 	return l.log(q, status, s)
 }
 
@@ -552,5 +553,5 @@ func (l *refusals) log(q *request, status int, s stop.Status) (log func()) {
 	} else if q.verdict.settings.stopRefused == 0 {
 		facts = append(facts, slog.String("option", "StopRefused"))
 	}
-	return func() { l.report.log.Warn(message, facts...) }
+	return func() { l.report.Log.Warn(message, facts...) }
 }

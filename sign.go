@@ -10,6 +10,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/internal/weburl"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/usage"
@@ -64,7 +65,7 @@ const maxAskedHosts = 10_000
 // A signatures signs the requests of one plugin. A nil *signatures signs none.
 type signatures struct {
 	signer    *webbotauth.Signer
-	report    *reporter
+	report    *reporter.Reporter
 	whenAsked bool
 
 	signed atomic.Int64 // report.SignatureStats.Signed
@@ -78,7 +79,7 @@ type signatures struct {
 
 // newSignatures returns the signatures of a plugin. If whenAsked is true, it signs only the requests
 // to hosts that have asked for it.
-func newSignatures(signer *webbotauth.Signer, whenAsked bool, r *reporter) *signatures {
+func newSignatures(signer *webbotauth.Signer, whenAsked bool, r *reporter.Reporter) *signatures {
 	return &signatures{
 		signer:    signer,
 		report:    r,
@@ -100,7 +101,7 @@ func (s *signatures) sign(host string, req *http.Request) bool {
 	err := s.signer.SignNonce(req, nonce)
 	if err != nil {
 		s.failed.Add(1)
-		s.report.warn("a request cannot be signed and is sent without a signature", "url", req.URL.Redacted(), "error", err)
+		s.report.Warn("a request cannot be signed and is sent without a signature", "url", req.URL.Redacted(), "error", err)
 		return false
 	}
 	s.signed.Add(1)

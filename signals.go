@@ -23,6 +23,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/metatags"
 	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/internal/weburl"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstags"
@@ -440,7 +441,7 @@ func (j *judge) readTDM(ctx context.Context, a dialect.Authority, userAgent stri
 }
 
 func (j *judge) logNoTDM(u *url.URL, err error) {
-	j.report.log.Debug("no TDMRep file", "url", u.Redacted(), "error", err)
+	j.report.Log.Debug("no TDMRep file", "url", u.Redacted(), "error", err)
 }
 
 // tdmCopyOf returns the copy of a file that was read at now. If the file is malformed, tdmCopyOf
@@ -701,13 +702,13 @@ func (h *hooks) readTags(r *colly.Response) {
 	enforce := h.settings.of(hostname.Of(r.Request.URL)).enforceTags
 	html := enforce && isHTML(headerOf(r), r.Body)
 	if coding := unreadCoding(headerOf(r)); html && coding != "" {
-		h.report.warn("a page has a content coding that Colly does not decode, so its robots tags and links are not read; request only gzip under EnforceRobotsTags",
+		h.report.Warn("a page has a content coding that Colly does not decode, so its robots tags and links are not read; request only gzip under EnforceRobotsTags",
 			"url", r.Request.URL.Redacted(), "coding", coding)
 	}
 	tags := h.tagsOf(r, html)
 	if len(tags) > 0 {
 		h.tagCounts.add(tags)
-		h.report.tellTags(r.Request.URL, tags, numbers{collector: h.c.ID, request: r.Request.ID})
+		h.report.TellTags(r.Request.URL, tags, reporter.IDs{Collector: h.c.ID, Request: r.Request.ID})
 	}
 	if h.enforcesTags {
 		h.links.Add(r, enforce && tags.NoFollow(), html, h.withhold)
@@ -770,7 +771,7 @@ func (h *hooks) decideVisit(r *colly.Request) {
 	}
 	duplicate, err := h.visits.Decide(hash, allowed)
 	if err != nil {
-		h.report.log.Error("the collector's storage cannot record a visit", "url", r.URL.Redacted(), "error", err)
+		h.report.Log.Error("the collector's storage cannot record a visit", "url", r.URL.Redacted(), "error", err)
 	}
 	if duplicate && h.frontier == nil {
 		r.Abort()

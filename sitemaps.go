@@ -17,6 +17,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/redact"
+	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/internal/weburl"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/sitemap"
@@ -51,8 +52,8 @@ func newSitemaps(c *core, f Feed) *sitemaps {
 		Unwritten:   unwritten,
 		Limits:      f.Limits,
 		Store:       c.policies.store,
-		Log:         c.report.log,
-		Read:        c.report.tellSitemap,
+		Log:         c.report.Log,
+		Read:        c.report.TellSitemap,
 	})
 	return s
 }
@@ -136,7 +137,7 @@ func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, sitemap st
 	f.sitemaps.onDenied.notSent(f.sitemaps.report, u, err, false)
 	o := outcomeOf(err)
 	if o.forbidden {
-		f.sitemaps.report.tellUnsent(u, err, numbers{})
+		f.sitemaps.report.TellUnsent(u, err, reporter.IDs{})
 	}
 	if o.isEnd(ctx) {
 		return false, feed.Unfinished

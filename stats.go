@@ -16,6 +16,16 @@ import (
 	"github.com/collyrobots/collyrobots/report"
 )
 
+// These types are part of package report. They have names here because most programs use them.
+type (
+	// A Decision says whether a URL may be fetched, and why.
+	Decision = report.Decision
+	// An Event reports something that happened on the wire, or that a request was not sent.
+	Event = report.Event
+	// Stats describes what a Plugin has done so far.
+	Stats = report.Stats
+)
+
 // Stats returns the counts so far. It may be called at any time. The hosts are read one after
 // another, so their counts may belong to slightly different times.
 //

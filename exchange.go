@@ -24,6 +24,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/usage"
+	"github.com/collyrobots/collyrobots/webbotauth"
 )
 
 // A wire is what all requests of one plugin share: the pace of the hosts, and what may be requested.
@@ -31,7 +32,7 @@ type wire struct {
 	hosts      *pace.Hosts
 	client     *http.Client // for the plugin's own exchanges; if nil, they use the collector's client
 	report     *reporter.Reporter
-	shared     bool  // other processes share the pace: SharedPace
+	isShared   bool  // other processes share the pace
 	errLate    error // of a response that is not finished when the lease ends
 	groupings  *groupings
 	networks   *netguard.Guard
@@ -39,6 +40,42 @@ type wire struct {
 	signatures *signatures     // nil if no request is signed
 	licenses   atomic.Int64    // the responses that have asked for a license
 }
+
+// newWire returns the wire of a plugin whose hosts share their pace as groupings says. If groupings
+// is nil, they share none. The caller sets the fields client, networks, quota and errLate.
+func newWire(hosts *pace.Hosts, groupings func(host string) sharing, r *reporter.Reporter) *wire {
+	return &wire{hosts: hosts, report: r, groupings: newGroupings(groupings)}
+}
+
+// sign makes the wire sign all requests. If whenAsked is true, it signs only the requests to hosts
+// that have asked for it.
+func (w *wire) sign(signer *webbotauth.Signer, whenAsked bool) {
+	w.signatures = newSignatures(signer, whenAsked, w.report)
+}
+
+// signs reports whether some requests are signed.
+func (w *wire) signs() bool { return w.signatures != nil }
+
+// share makes all hosts ask p for their turns.
+func (w *wire) share(p pace.Pacer) {
+	w.hosts.UsePacer(p)
+	w.isShared = true
+}
+
+// close ends all waits for hosts with report.ErrClosed.
+func (w *wire) close() {
+	w.hosts.Close(report.ErrClosed)
+	w.groupings.close()
+}
+
+// statistics returns the counts of signatures, or nil if no request is signed, and the number of
+// responses that have asked for a license.
+func (w *wire) statistics() (signatures *report.SignatureStats, licenses int) {
+	return w.signatures.statistics(), int(w.licenses.Load())
+}
+
+// hasGroups reports whether some hosts may share their pace.
+func (w *wire) hasGroups() bool { return w.groupings.inUse() }
 
 // An exchange is one request on the wire, and its place with its host. It implements backend.Trip
 // for the plugin's own requests. A request, which is one of a collector or a client, contains one.
@@ -235,7 +272,7 @@ func (x *exchange) Peer(hostPort string, addr net.Addr) error {
 func (x *exchange) Ready() (terms backend.Terms, ok bool) {
 	terms.CheckDials = x.guard != nil
 	terms.Sign = x.signature()
-	if !x.wire.shared {
+	if !x.wire.isShared {
 		return terms, !x.ticket.Late()
 	}
 	terms.Deadline = x.ticket.Deadline()

@@ -699,7 +699,7 @@ func (l *limiter) tellPace(host *pace.Host, stores *[]urlstore.Store, when func(
 // groupsOnDisk returns how many pages of each group wait in the URLStores, by the names of the
 // groups. It returns nil if there are none.
 func (l *limiter) groupsOnDisk(now time.Time) map[string]int {
-	if l.stores.Load() == nil || !l.groupings.inUse() {
+	if l.stores.Load() == nil || !l.hasGroups() {
 		return nil
 	}
 	pages := make(map[string]int)

@@ -200,27 +200,6 @@ func TestRecentIsBounded(t *testing.T) {
 	}
 }
 
-// TestAskedHostsAreBounded checks how many hosts that have asked for signatures are remembered, and
-// that the newest one is among them.
-func TestAskedHostsAreBounded(t *testing.T) {
-	s := &signatures{whenAsked: true, hosts: make(map[string]string)}
-	for i := range 2 * maxAskedHosts {
-		host := fmt.Sprint(i, ".test")
-		s.ask(host, "")
-		s.ask(host, "n")
-		nonce, signs := s.next(host)
-		if !signs || nonce != "n" {
-			t.Fatalf("%s: nonce %q, signed %v", host, nonce, signs)
-		}
-		if len(s.hosts) > maxAskedHosts {
-			t.Fatalf("%d hosts", len(s.hosts))
-		}
-	}
-	if len(s.hosts) != maxAskedHosts {
-		t.Errorf("%d hosts, want %d", len(s.hosts), maxAskedHosts)
-	}
-}
-
 // TestReasonsAreCounted checks that each Reason is counted, also one that newDecisions does not name.
 func TestReasonsAreCounted(t *testing.T) {
 	for _, r := range []report.Reason{report.ReasonRule, report.ReasonBudget, "forgotten"} {
@@ -532,7 +511,7 @@ func errorsOfRequests() map[string]error {
 		"redirect would wait":               ErrRedirectWait,
 		"closed":                            ErrClosed,
 		"lease":                             ErrLeaseEnded,
-		"dropped":                           errDropped,
+		"dropped":                           errors.New("dropped"),
 		"returned":                          errReturned,
 		"fresh":                             errFresh,
 		"not sent":                          ErrNotSent,

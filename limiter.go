@@ -39,17 +39,13 @@ type limiter struct {
 func newLimiter(config *config, r *reporter.Reporter) *limiter {
 	s := &config.settings
 	hosts := pace.New(func(host string) *pace.Rules { return &s.of(host).pace })
-	w := &wire{
-		hosts:     hosts,
-		client:    config.client,
-		report:    r,
-		networks:  netguard.New(func(name string) netguard.Host { return hosts.At(time.Now(), name) }, config.privateNetworks),
-		quota:     netguard.NewQuota(feed.Registrable, feed.ErrElsewhere),
-		errLate:   ErrLeaseEnded,
-		groupings: newGroupings(s.groupings()),
-	}
+	w := newWire(hosts, s.groupings(), r)
+	w.client = config.client
+	w.networks = netguard.New(func(name string) netguard.Host { return hosts.At(time.Now(), name) }, config.privateNetworks)
+	w.quota = netguard.NewQuota(hostname.Registrable, feed.ErrElsewhere)
+	w.errLate = ErrLeaseEnded
 	if config.signer != nil {
-		w.signatures = newSignatures(config.signer, config.signWhenAsked, r)
+		w.sign(config.signer, config.signWhenAsked)
 	}
 	return &limiter{wire: w}
 }
@@ -61,12 +57,6 @@ func (s *settings) groupings() func(host string) sharing {
 		return nil
 	}
 	return func(host string) sharing { return sharing(s.of(host).grouping) }
-}
-
-// share makes all hosts ask p for their turns.
-func (l *limiter) share(p pace.Pacer) {
-	l.hosts.UsePacer(p)
-	l.shared = true
 }
 
 // learn applies the crawl delay of a robots.txt that was just read to its host. It is called before
@@ -89,7 +79,7 @@ func (l *limiter) found(a dialect.Authority, private bool) {
 	if private {
 		l.networks.SetPrivate(host)
 	}
-	if !l.shared {
+	if !l.isShared {
 		host.AskedBefore() // the Store does not say when
 	}
 }
@@ -449,7 +439,7 @@ func (w *wire) join(ctx context.Context, host *pace.Host, through http.RoundTrip
 	}
 	switch w.groupings.of(host.Name()) {
 	case withDomain:
-		host.Join(pace.Assignment{Name: feed.Registrable(host.Name()), Until: now.Add(always)})
+		host.Join(pace.Assignment{Name: hostname.Registrable(host.Name()), Until: now.Add(always)})
 	case withAddress:
 		w.joinByAddress(ctx, host, through, u, known)
 	}

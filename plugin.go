@@ -250,8 +250,7 @@ func (p *Plugin) Close() error {
 	p.ended.CompareAndSwap(nil, &now) // before closed, so that a closed plugin has the time
 	p.closed.Store(true)
 	p.policies.stop() // before the hosts are closed: otherwise a fetch whose wait ends would count as failed
-	p.limiter.hosts.Close(ErrClosed)
-	p.limiter.groupings.close()
+	p.limiter.close()
 	p.frontier.close()
 	p.policies.close()
 	p.sitemaps.flush()

@@ -658,7 +658,7 @@ type openExchange struct {
 // keeps the other processes from fetching the same file. But its body is read, so that its
 // connection is free for x: it may be the connection to a proxy.
 func (o openExchange) endBefore(x *exchange, at *pace.Host) bool {
-	if o.wire.shared && !o.host.SharesPace(at) {
+	if o.wire.isShared && !o.host.SharesPace(at) {
 		io.CopyN(io.Discard, o.body, maxRedirectBody)
 		return false
 	}

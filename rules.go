@@ -285,7 +285,7 @@ func (g *gate) addFeatures() {
 	g.rules = appendIf(g.rules, s.isForAny(func(s *hostSettings) bool { return s.enforceTags }), rule(nofollowRule{}))
 	g.limits = appendIf(g.limits, s.isForAny(g.refusals.concerns), limit(g.refusals))
 	g.limits = appendIf(g.limits, s.isForAny(g.pageLimit.concerns), limit(g.pageLimit))
-	g.responders = appendIf(g.responders, g.limiter.signatures != nil, responder(signedRetries{}))
+	g.responders = appendIf(g.responders, g.limiter.signs(), responder(signedRetries{}))
 	g.responders = append(g.responders, g.refusals)
 	g.responders = appendIf(g.responders, s.isForAny(func(s *hostSettings) bool { return s.retryThrottled > 0 }), responder(&throttledRetries{}))
 }

@@ -68,16 +68,14 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(report.HostStats
 		Policies:   p.policies.statistics(),
 		Forgotten:  forgotten,
 		RobotsTags: p.tagCounts.statistics(),
-		Signatures: p.limiter.signatures.statistics(),
 		Sitemaps:   p.sitemaps.statistics(),
 		NotFed:     p.sitemaps.examples(),
 		Frontier:   p.frontier.statistics(),
 		Usage:      p.judge.uses.statistics(),
 
-		LicenseRequired: int(p.limiter.licenses.Load()),
-
 		Revalidation: p.revalidation.statistics(),
 	}
+	s.Signatures, s.LicenseRequired = p.limiter.statistics()
 	now := time.Now()
 	paused := p.frontier.isPaused()
 	groups := p.limiter.groupsOnDisk(now)

@@ -1,14 +1,12 @@
 package feed
 
 import (
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 
-	"golang.org/x/net/publicsuffix"
-
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/hostname"
 )
 
 // A Scope says on which hosts a sitemap may list pages, compared with the hosts of the sitemap.
@@ -46,22 +44,9 @@ func (s Scope) of(host string) string {
 	case ScopeWWW:
 		return strings.TrimPrefix(host, "www.")
 	case ScopeSite:
-		return Registrable(strings.TrimPrefix(host, "www."))
+		return hostname.Registrable(strings.TrimPrefix(host, "www."))
 	}
 	return ""
-}
-
-// Registrable returns the registered domain of host, which may have a port. For an IP address, and
-// for a name that is itself a public suffix, it returns the host without its port.
-func Registrable(host string) string {
-	name := (&url.URL{Host: host}).Hostname()
-	if _, err := netip.ParseAddr(name); err == nil {
-		return name
-	}
-	if domain, err := publicsuffix.EffectiveTLDPlusOne(name); err == nil {
-		return domain
-	}
-	return name
 }
 
 // A scope says which pages the files of one root may list.

@@ -3,8 +3,11 @@
 package hostname
 
 import (
+	"net/netip"
 	"net/url"
 	"strings"
+
+	"golang.org/x/net/publicsuffix"
 
 	"github.com/collyrobots/collyrobots/dialect"
 )
@@ -46,4 +49,17 @@ func IsServer(host, target string) bool {
 		}
 	}
 	return false
+}
+
+// Registrable returns the registered domain of host, which may have a port. For an IP address, and
+// for a name that is itself a public suffix, it returns the host without its port.
+func Registrable(host string) string {
+	name := (&url.URL{Host: host}).Hostname()
+	if _, err := netip.ParseAddr(name); err == nil {
+		return name
+	}
+	if domain, err := publicsuffix.EffectiveTLDPlusOne(name); err == nil {
+		return domain
+	}
+	return name
 }

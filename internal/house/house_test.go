@@ -45,7 +45,7 @@ const importRules = `
 	internal/weburl:   !net/http !log
 
 	# The names of hosts in URLs.
-	internal/hostname: ./dialect !net/http !log
+	internal/hostname: ./dialect golang.org/x/net/publicsuffix !net/http !log
 
 	# What a crawl reports: data and its JSON. A program that reads reports needs no crawler.
 	report:            ./dialect ./internal/redact ./internal/seconds ./robotstags ./store/urlstore ./usage !net/http !log
@@ -96,7 +96,7 @@ const importRules = `
 	internal/policy:   ./dialect ./store ./usage ./internal/redact github.com/maypok86/otter/v2
 
 	# The walk over the sitemaps of a site. It knows sitemaps but not Colly.
-	internal/feed:     ./dialect ./sitemap ./store ./internal/feed/hashset ./internal/feed/resume ./internal/redact ./internal/weburl golang.org/x/net/publicsuffix
+	internal/feed:     ./dialect ./sitemap ./store ./internal/feed/hashset ./internal/feed/resume ./internal/hostname ./internal/redact ./internal/weburl
 
 	# Which pages earlier runs have done. It does not know how files and pages are fetched.
 	internal/feed/resume: ./internal/feed/hashset ./store !io !os

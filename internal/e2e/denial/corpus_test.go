@@ -18,7 +18,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
-	"github.com/collyrobots/collyrobots/internal/feed"
+	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -200,7 +200,7 @@ func TestCorpusFigures(t *testing.T) {
 		n := 0
 		for _, sitemap := range rules.Sitemaps() {
 			u, err := url.Parse(sitemap)
-			if err == nil && u.Hostname() != "" && feed.Registrable(u.Hostname()) != feed.Registrable(host) {
+			if err == nil && u.Hostname() != "" && hostname.Registrable(u.Hostname()) != hostname.Registrable(host) {
 				n++
 			}
 		}

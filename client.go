@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/report"
 )
@@ -150,7 +151,7 @@ func (c *core) newTransportRequest(s *backend.Seam, req *http.Request) *request 
 // in the table of requests.
 func (c *core) newClientRequest(req *http.Request) *request {
 	q := &request{gate: c.gate, now: time.Now()}
-	q.wire = c.limiter.wire
+	q.Wire = c.limiter.Wire
 	q.target = target{url: req.URL, userAgent: userAgentOf(req.Header)}
 	if req.Host != req.URL.Host {
 		q.target.hostHeader = req.Host
@@ -202,16 +203,16 @@ func (p *Plugin) Acquire(ctx context.Context, req *http.Request) (*Turn, error) 
 	q := p.newClientRequest(req)
 	u := *req.URL
 	q.target.url = &u // the program may change req before it ends the Turn
-	q.client = f.client
+	q.client = f.Client
 	q.header = req.Header
-	q.ticket.Expires()
+	q.Ticket.Expires()
 	err = p.controller.admitClient(ctx, q)
 	if err != nil {
 		p.controller.reject(ctx, q, err)
 		return nil, err
 	}
 	p.controller.prepareTrace(q, req)
-	q.leave()
+	q.Leave()
 	return &Turn{q: q}, nil
 }
 
@@ -287,17 +288,17 @@ func (t *Turn) finish(err error) (log func()) {
 	}
 	t.ended = true
 	q := t.q
-	q.traceEnd(0, err)
+	q.TraceEnd(0, err)
 	o := outcomeOf(err)
-	if o.unsent && !q.replied {
-		q.setUnsent()
+	if o.unsent && !q.Replied {
+		q.SetUnsent()
 	}
 	log = q.recordFailure(err)
 	if o.canceled {
-		markEnded(q.host, o.closed)
+		markEnded(q.Host, o.closed)
 	}
 	q.abandon()
-	q.gate.limiter.tellNextStart(q.host)
+	q.gate.limiter.tellNextStart(q.Host)
 	return log
 }
 
@@ -309,7 +310,7 @@ func (t *Turn) finish(err error) (log func()) {
 // another, or inside the transport of a collector. The inner request is the same one, or a
 // transport between the two has changed its URL, or makes a request of its own first.
 type carrier struct {
-	*exchange
+	*exchange.Exchange
 	trip   backend.Trip
 	client *request // of a collector or a client; nil if the plugin itself makes the request
 }
@@ -319,7 +320,7 @@ func (c *carrier) url() *url.URL {
 	if c.client != nil {
 		return c.client.target.url
 	}
-	return c.trace.url
+	return c.Trace.URL
 }
 
 // carrierOf returns the carrier of req. It returns nil if there is none, or if its host does not
@@ -329,14 +330,14 @@ func (rt *roundTripper) carrierOf(req *http.Request) *carrier {
 		c := &carrier{trip: trip}
 		switch x := trip.(type) {
 		case *request:
-			c.exchange = &x.exchange
+			c.Exchange = &x.Exchange
 			c.client = x
-		case *exchange:
-			c.exchange = x
+		case *exchange.Exchange:
+			c.Exchange = x
 		default:
 			continue
 		}
-		if c.wire == rt.plugin.limiter.wire && c.carries(req, rt.seam.Transport()) {
+		if c.Wire == rt.plugin.limiter.Wire && c.carries(req, rt.seam.Transport()) {
 			return c
 		}
 	}
@@ -350,14 +351,14 @@ func (c *carrier) carries(req *http.Request, next http.RoundTripper) bool {
 	switch {
 	case !hasRobots(req.URL), name == "":
 		return false
-	case name == c.host.Name():
+	case name == c.Host.Name():
 		return true
-	case !c.host.Rules().Shares:
+	case !c.Host.Rules().Shares:
 		return false
 	}
-	host := c.wire.hosts.At(time.Now(), name)
-	c.wire.join(req.Context(), host, next, req.URL)
-	return host.SharesPace(c.host)
+	host := c.Wire.Hosts.At(time.Now(), name)
+	c.Wire.Join(req.Context(), host, next, req.URL)
+	return host.SharesPace(c.Host)
 }
 
 // admitWithin admits a request that is sent in the turn of its carrier. It has no turn of its own,
@@ -365,7 +366,7 @@ func (c *carrier) carries(req *http.Request, next http.RoundTripper) bool {
 // and the carrier takes another turn if it is written after that. If the URL is not that of the
 // carrier, the request is judged.
 func (ctl *controller) admitWithin(s *backend.Seam, req *http.Request, outer *carrier) error {
-	if outer.trace.kind == report.RequestRobots || outer.url().String() == req.URL.String() {
+	if outer.Trace.Kind == report.RequestRobots || outer.url().String() == req.URL.String() {
 		return nil
 	}
 	q := ctl.newTransportRequest(s, req)
@@ -377,7 +378,7 @@ func (ctl *controller) admitWithin(s *backend.Seam, req *http.Request, outer *ca
 	ctx := req.Context()
 	known := ctl.judge.isKnown(ctx, q)
 	if !known {
-		outer.ticket.End() // reading robots.txt takes a turn
+		outer.Ticket.End() // reading robots.txt takes a turn
 	}
 	err := ctl.checkWithoutHook(ctx, q)
 	if err != nil {

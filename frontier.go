@@ -254,13 +254,13 @@ func (h *hooks) isRecordable(r *colly.Request) bool {
 	return true
 }
 
-// TellParked reports that the page of r waits in the urlstore.Store, unless the wait is too short.
+// tellParked reports that the page of r waits in the urlstore.Store, unless the wait is too short.
 func (f *frontier) tellParked(r *colly.Request, p *urlstore.Page, of reporter.IDs) {
 	if !f.report.Events.Active() {
 		return
 	}
 	now := time.Now()
-	s := f.limiter.hosts.At(now, p.Host).Stats(now)
+	s := f.limiter.Hosts.At(now, p.Host).Stats(now)
 	f.report.TellParked(now, s, s.Waiting+f.store.Waiting(p.Host), r.URL, of)
 }
 
@@ -391,7 +391,7 @@ const (
 
 // mustReturn reports whether q goes back to the urlstore.Store instead of waiting for its host here.
 func (f *frontier) mustReturn(q *request) bool {
-	if f == nil || q.fed == nil || !q.fed.recorded || !q.host.BusyFor(q.now, farAway) {
+	if f == nil || q.fed == nil || !q.fed.recorded || !q.Host.BusyFor(q.now, farAway) {
 		return false
 	}
 	f.mu.Lock()
@@ -406,19 +406,19 @@ func (f *frontier) mustReturnUnchecked(ctx context.Context, q *request) bool {
 	if f == nil || q.fed == nil || !q.fed.recorded {
 		return false
 	}
-	host := f.limiter.hosts.At(q.now, hostname.Of(q.target.url))
+	host := f.limiter.Hosts.At(q.now, hostname.Of(q.target.url))
 	if !host.Rules().Shares {
 		return false
 	}
-	f.limiter.join(ctx, host, q.transport(), q.target.url)
-	q.host = host
+	f.limiter.Join(ctx, host, q.transport(), q.target.url)
+	q.Host = host
 	return f.mustReturn(q)
 }
 
 // giveBack aborts a page that goes back to the urlstore.Store.
 func (h *hooks) giveBack(q *request, r *colly.Request) {
 	page := q.fed
-	h.limiter.tellReturn(q.host)
+	h.limiter.tellReturn(q.Host)
 	q.close()
 	r.Abort()
 	page.endNow(feed.Unfinished)
@@ -688,7 +688,7 @@ func (l *limiter) tellReturn(host *pace.Host) {
 	l.tellPace(host, stores, host.Reserve)
 }
 
-// TellPace reports the pace of a host to the URLStores in stores. when returns that pace.
+// tellPace reports the pace of a host to the URLStores in stores. when returns that pace.
 func (l *limiter) tellPace(host *pace.Host, stores *[]urlstore.Store, when func(now time.Time) (next time.Time, alone bool)) {
 	next, alone := when(time.Now())
 	for _, store := range *stores {
@@ -699,11 +699,11 @@ func (l *limiter) tellPace(host *pace.Host, stores *[]urlstore.Store, when func(
 // groupsOnDisk returns how many pages of each group wait in the URLStores, by the names of the
 // groups. It returns nil if there are none.
 func (l *limiter) groupsOnDisk(now time.Time) map[string]int {
-	if l.stores.Load() == nil || !l.hasGroups() {
+	if l.stores.Load() == nil || !l.HasGroups() {
 		return nil
 	}
 	pages := make(map[string]int)
-	for host := range l.hosts.All() {
+	for host := range l.Hosts.All() {
 		if group := host.Stats(now).Group; group != "" {
 			pages[group] += l.onDisk(host)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/handoff"
 	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/policy"
@@ -92,18 +93,18 @@ func (g *gate) check(ctx context.Context, q *request) error {
 	again := q.isJudged() && q.unchanged()
 	f := q.fetcher()
 	followed := q.target.linkedFrom == "" || g.dryRun
-	f.readsTDM = !again && followed && !q.carried // if q was judged before, it may have its turn, and the file would take that turn
+	f.ReadsTDM = !again && followed && !q.carried // if q was judged before, it may have its turn, and the file would take that turn
 	v, err := g.verdict(ctx, q.now, q.target, f, q)
 	if err != nil {
 		return err
 	}
 	q.now = v.at
-	if err := robotsAtPrivateAddress(v.policy, q.guard); err != nil {
+	if err := robotsAtPrivateAddress(v.policy, q.Guard); err != nil {
 		return err
 	}
 	q.set(&v)
 	if (v.reason == report.ReasonUnreachable || v.reason == report.ReasonSiteDown) && !v.policy.Refused() {
-		v.host.Skip(q.now, &q.ticket) // the next page reads robots.txt again, when its turn comes
+		v.host.Skip(q.now, &q.Ticket) // the next page reads robots.txt again, when its turn comes
 	}
 	if q.entry != nil && v.reason != report.ReasonNofollow { // otherwise no collector could visit the pages, or the file was not read
 		g.sitemaps.offer(v.policy)
@@ -117,7 +118,7 @@ func (g *gate) check(ctx context.Context, q *request) error {
 	}
 	if q.redirect && q.entry != nil {
 		now := time.Now()
-		if q.host.BusyFor(now, redirectPatience(q.host.Delay(now))) {
+		if q.Host.BusyFor(now, redirectPatience(q.Host.Delay(now))) {
 			return ErrRedirectWait
 		}
 	}
@@ -128,11 +129,11 @@ func (g *gate) check(ctx context.Context, q *request) error {
 // are known only when there is a connection, so protect also sets the guard of q, which is applied
 // then.
 func (g *gate) protect(q *request) error {
-	if q.from == "" && !g.limiter.networks.DeniesAll() || q.isJudged() && q.unchanged() {
+	if q.from == "" && !g.limiter.Networks.DeniesAll() || q.isJudged() && q.unchanged() {
 		return nil
 	}
-	guard, err := g.limiter.guard(q.from, hostname.Of(q.target.url), q.target.url)
-	q.guard = guard
+	guard, err := g.limiter.Guard(q.from, hostname.Of(q.target.url), q.target.url)
+	q.Guard = guard
 	return err
 }
 
@@ -157,24 +158,24 @@ func robotsAtPrivateAddress(pol *policy.Policy, guard *PrivateNetworkError) erro
 //
 // If enter sends an report.EventWaiting, it calls told before the wait. told may be nil.
 func (g *gate) enter(ctx context.Context, q *request, told func()) error {
-	if q.host.MayEnter(&q.ticket) {
+	if q.Host.MayEnter(&q.Ticket) {
 		return nil
 	}
-	g.limiter.join(ctx, q.host, q.transport(), q.target.url)
+	g.limiter.Join(ctx, q.Host, q.transport(), q.target.url)
 	g.endWaitIfDenied(q)
-	g.limiter.logLongWait(q.now, q.host, q.verdict.policy)
-	if g.report.TellWaiting(q.now, q.host, q.target.url, q.IDs) && told != nil {
+	g.limiter.logLongWait(q.now, q.Host, q.verdict.policy)
+	if g.report.TellWaiting(q.now, q.Host, q.target.url, q.IDs) && told != nil {
 		told()
 	}
 	wait := func() error { return g.awaitTurn(ctx, q) }
-	return await(wait, func() standing { return q.standing(ctx) }, func() error { return g.check(ctx, q) })
+	return exchange.Await(wait, func() exchange.Standing { return q.standing(ctx) }, func() error { return g.check(ctx, q) })
 }
 
 // awaitTurn waits until it is the turn of q. If a limit of the host ends the wait and q may still be
 // sent, because another page has given its place in the budget back, q waits again.
 func (g *gate) awaitTurn(ctx context.Context, q *request) error {
 	for {
-		err := q.host.Enter(ctx, &q.ticket)
+		err := q.Host.Enter(ctx, &q.Ticket)
 		q.now = time.Now()
 		if err != errDenied {
 			return err
@@ -197,7 +198,7 @@ func (g *gate) start(ctx context.Context, q *request, direct bool) error {
 	}
 	err = g.claim(q)
 	if err != nil {
-		q.giveBack()
+		q.GiveBack()
 	}
 	return err
 }
@@ -205,51 +206,23 @@ func (g *gate) start(ctx context.Context, q *request, direct bool) error {
 // startAllowed is start without the limits of StopRefused and MaxPages.
 func (g *gate) startAllowed(ctx context.Context, q *request, direct bool) error {
 	wait := func() error { return q.wait(ctx, direct) }
-	look := func() standing {
+	look := func() exchange.Standing {
 		s := q.standing(ctx)
-		if s != unread {
+		if s != exchange.Unread {
 			return s
 		}
 		if q.verdict.policy.MayServe(q.now) {
-			return same
+			return exchange.Same
 		}
-		q.giveBack()
-		return unread
+		q.GiveBack()
+		return exchange.Unread
 	}
 	check := func() error {
 		err := g.check(ctx, q)
 		q.now = time.Now()
 		return err
 	}
-	return await(wait, look, check)
-}
-
-// A standing says whether a decision about a request still holds when its turn has come.
-type standing uint8
-
-const (
-	same    standing = iota // the same robots.txt decides
-	changed                 // another robots.txt decides, which is known
-	unread                  // robots.txt must be read first, which takes the turn
-)
-
-// await calls wait until a request has its turn and a robots.txt that is known allows it. look
-// compares the robots.txt that has decided with the one that decides now, and check decides again.
-func await(wait func() error, look func() standing, check func() error) error {
-	for {
-		err := wait()
-		if err != nil {
-			return err
-		}
-		s := look()
-		if s == same {
-			return nil
-		}
-		err = check()
-		if err != nil || s == changed {
-			return err
-		}
-	}
+	return exchange.Await(wait, look, check)
 }
 
 // A request is the record of one exchange of a collector or a client: its target, the verdict on
@@ -259,20 +232,20 @@ func await(wait func() error, look func() standing, check func() error) error {
 // Colly's hooks and the controller find it by the URL of the request, in a handoff.Table. Only the
 // goroutine that holds it may use it.
 type request struct {
-	exchange
+	exchange.Exchange
 	page
 	entry *handoff.Entry[request] // nil if the request is that of a client
 	gate  *gate
 
 	ctx      context.Context // of the request on the wire; nil before that, and for a Turn
 	target   target
-	redirect bool          // it follows a redirect
-	carried  bool          // it is sent in the turn of its carrier
-	from     string        // the host that led to it; "" if the program has requested it
-	client   client        // fetches robots.txt for it; nil on the wire and while the record is idle
-	seam     *backend.Seam // sends it, and fetches robots.txt if client is nil; nil before the wire
-	header   http.Header   // the headers of the request, as of the current step
-	now      time.Time     // the clock of the current step; set when the step begins and after each wait
+	redirect bool            // it follows a redirect
+	carried  bool            // it is sent in the turn of its carrier
+	from     string          // the host that led to it; "" if the program has requested it
+	client   exchange.Client // fetches robots.txt for it; nil on the wire and while the record is idle
+	seam     *backend.Seam   // sends it, and fetches robots.txt if client is nil; nil before the wire
+	header   http.Header     // the headers of the request, as of the current step
+	now      time.Time       // the clock of the current step; set when the step begins and after each wait
 
 	verdict    verdict     // zero before the first check
 	judged     url.URL     // the URL of the verdict or the refusal; a callback may change *target.url later
@@ -303,7 +276,7 @@ func (c *core) newRequest(u *url.URL, p page) *request {
 	q := &e.Record
 	q.entry = e
 	q.gate = c.gate
-	q.wire = c.limiter.wire
+	q.Wire = c.limiter.Wire
 	q.target.url = u
 	q.page = p
 	q.now = now
@@ -327,14 +300,14 @@ func (q *request) release() {
 }
 
 // fetcher returns how to fetch robots.txt for q.
-func (q *request) fetcher() fetcher {
-	f := fetcher{wire: q.wire, from: guardedBy(q.guard, ""), header: q.header}
+func (q *request) fetcher() exchange.Fetcher {
+	f := exchange.Fetcher{Wire: q.Wire, From: exchange.GuardedBy(q.Guard, ""), Header: q.header}
 	if q.client == nil {
-		f.client = seamClient{through: q.seam, name: q.name}
+		f.Client = exchange.SeamClient{Through: q.seam, Name: q.name}
 		return f
 	}
-	f.client = q.client
-	f.changed = q.unanswered != nil
+	f.Client = q.client
+	f.Changed = q.unanswered != nil
 	return f
 }
 
@@ -350,20 +323,20 @@ func (q *request) close() {
 // abandon gives the place of q back to its host. If q was never sent, it also undoes claim.
 func (q *request) abandon() {
 	q.unclaim()
-	q.giveBack()
+	q.GiveBack()
 }
 
 // set records a verdict. It writes q.host only if the host has changed, because a request is also
 // judged before it is sent again, and a transport may then read q.host at the same time.
 func (q *request) set(v *verdict) {
-	if q.host != v.host {
-		q.ticket.End()
-		q.host = v.host
+	if q.Host != v.host {
+		q.Ticket.End()
+		q.Host = v.host
 	}
 	q.verdict = *v
 	q.judged = *q.target.url
 	q.refusal = nil
-	v.obeyedBy(&q.ticket)
+	v.obeyedBy(&q.Ticket)
 }
 
 // isJudged reports whether there is a verdict on q.
@@ -386,7 +359,7 @@ func (q *request) denied(err error) error {
 // can do this: Colly does not treat an abort in OnRequest as a failure, and reports an abort in
 // OnRequestHeaders with an error of its own.
 func (q *request) refuse(err error) {
-	q.ticket.End()
+	q.Ticket.End()
 	q.refusal = err
 	q.judged = *q.target.url
 }
@@ -410,7 +383,7 @@ func (q *request) newest(ctx context.Context) *policy.Policy {
 	if v.settings.ignoreRobots || v.policy.Fresh(q.now) {
 		return v.policy
 	}
-	known := v.reader.known(ctx, q.now, v.policy.Authority, q.host)
+	known := v.reader.known(ctx, q.now, v.policy.Authority, q.Host)
 	if known == nil && q.reread {
 		return v.policy
 	}
@@ -419,21 +392,21 @@ func (q *request) newest(ctx context.Context) *policy.Policy {
 }
 
 // standing compares the policy that q was judged by with the one that decides now.
-func (q *request) standing(ctx context.Context) standing {
+func (q *request) standing(ctx context.Context) exchange.Standing {
 	switch q.newest(ctx) {
 	case q.verdict.policy:
-		return same
+		return exchange.Same
 	case nil:
-		return unread
+		return exchange.Unread
 	}
-	return changed
+	return exchange.Changed
 }
 
 // transport returns the transport that will send q, or nil if it is not known.
 func (q *request) transport() http.RoundTripper {
 	seam := q.seam
 	if seam == nil && q.client != nil {
-		seam = q.client.seam()
+		seam = q.client.Seam()
 	}
 	if seam == nil {
 		return nil
@@ -443,15 +416,15 @@ func (q *request) transport() http.RoundTripper {
 
 // wait waits until q may start, as pace.Host.Start does.
 func (q *request) wait(ctx context.Context, direct bool) error {
-	if q.host.Rules().Shares {
-		q.wire.join(ctx, q.host, q.transport(), q.target.url)
+	if q.Host.Rules().Shares {
+		q.Wire.Join(ctx, q.Host, q.transport(), q.target.url)
 	}
 	if ctx.Err() == nil {
-		if _, ok := q.host.StartNow(q.now, &q.ticket, direct); ok {
+		if _, ok := q.Host.StartNow(q.now, &q.Ticket, direct); ok {
 			return nil
 		}
 	}
-	err := q.host.Start(ctx, &q.ticket, direct)
+	err := q.Host.Start(ctx, &q.Ticket, direct)
 	q.now = time.Now()
 	return err
 }
@@ -462,34 +435,34 @@ func (q *request) Answered(resp *http.Response) (again bool, log func()) {
 	if q.verdict.policy.Failing() {
 		q.verdict.policy.SiteAnswered()
 	}
-	redirect := isRedirect(resp.StatusCode)
+	redirect := exchange.IsRedirect(resp.StatusCode)
 	pages := 1
 	if redirect { // or a 304, which is counted when the collector gets it
 		pages = 0
 	}
-	log = q.recordResponse(resp, pages)
+	log = q.RecordResponse(resp, pages)
 	for _, r := range q.gate.responders {
 		again, also := r.answered(q, resp)
-		log = both(log, also)
+		log = exchange.Both(log, also)
 		if again {
 			return true, log
 		}
 	}
 	if q.isUnchanged(resp) {
-		log = both(log, q.confirm(resp))
+		log = exchange.Both(log, q.confirm(resp))
 		if q.early {
-			q.ticket.End()
+			q.Ticket.End()
 		}
 		return false, log
 	}
-	if throttled(resp) {
-		q.host.Count(1, 0) // the spider gets the response, so it counts as a page
+	if exchange.Throttled(resp) {
+		q.Host.Count(1, 0) // the spider gets the response, so it counts as a page
 	}
 	if !redirect && q.verdict.settings.purpose != 0 {
 		q.gate.recordUse(q.verdict, resp)
 	}
 	if redirect || q.early {
-		q.ticket.End()
+		q.Ticket.End()
 	}
 	if redirect {
 		q.handOn(resp)
@@ -540,22 +513,22 @@ func handedOn(redirect *http.Response) (p page, ok bool) {
 // it is judged by the robots.txt in force after the wait.
 func (q *request) Again(ctx context.Context) error {
 	q.reread = false
-	return q.again(func() error {
+	return q.Repeat(func() error {
 		q.now = time.Now()
 		err := q.gate.start(ctx, q, true)
 		if err != nil {
 			return q.deniedAgain(err)
 		}
 		q.traceDecision()
-		q.handOver()
+		q.HandOver()
 		return nil
 	})
 }
 
 // traceDecision gives the decision that allows q to its trace, if there is a listener.
 func (q *request) traceDecision() {
-	if q.trace.isOn() {
-		q.trace.decide(q.verdict.decision(q.target.url))
+	if q.Trace.IsOn() {
+		q.Trace.Decide(q.verdict.decision(q.target.url))
 	}
 }
 
@@ -565,7 +538,7 @@ func (q *request) deniedAgain(err error) error {
 	if o.denied == nil {
 		return err
 	}
-	q.gate.countDenied(q.host, o.denied, q.IDs)
+	q.gate.countDenied(q.Host, o.denied, q.IDs)
 	return &refusedError{cause: err, url: q.target.url.Redacted()}
 }
 
@@ -573,9 +546,9 @@ func (q *request) deniedAgain(err error) error {
 func (q *request) Ended(bytes int64, err error) {
 	fed := q.fed
 	after := q.after
-	q.traceEnd(bytes, err)
+	q.TraceEnd(bytes, err)
 	log := q.recordFailure(err)
-	host := q.host
+	host := q.Host
 	limiter := q.gate.limiter
 	q.close()
 	if log != nil {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/internal/arrivals"
 	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/fanout"
 	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/reporter"
@@ -292,7 +293,7 @@ func (h *hooks) onRequestHeaders(r *colly.Request) {
 	if r.IsAbort() || h.retired() {
 		return // after an abort, OnError follows
 	}
-	h.seam() // also for a file, whose transport a setter may just have replaced
+	h.Seam() // also for a file, whose transport a setter may just have replaced
 	if !hasRobots(r.URL) {
 		return
 	}
@@ -479,9 +480,9 @@ func (h *hooks) expectHook(r *colly.Request) {
 func (h *hooks) countLate(r *colly.Response, q *request) {
 	switch {
 	case q != nil && r.StatusCode != 0:
-		q.host.Count(1, 0)
-	case q == nil && isRedirect(r.StatusCode):
-		h.limiter.hosts.At(time.Now(), hostname.Of(r.Request.URL)).Count(1, 0)
+		q.Host.Count(1, 0)
+	case q == nil && exchange.IsRedirect(r.StatusCode):
+		h.limiter.Hosts.At(time.Now(), hostname.Of(r.Request.URL)).Count(1, 0)
 	}
 }
 
@@ -573,8 +574,8 @@ func (h *hooks) retired() bool {
 	return true
 }
 
-// seam implements client. It returns the seam of the collector, and puts one in place if necessary.
-func (h *hooks) seam() *backend.Seam {
+// Seam implements client. It returns the seam of the collector, and puts one in place if necessary.
+func (h *hooks) Seam() *backend.Seam {
 	before := h.inPlace.Load()
 	s := h.handle.Watch(before, h.controller)
 	if s == before {
@@ -587,15 +588,15 @@ func (h *hooks) seam() *backend.Seam {
 	return s
 }
 
-// userAgent implements client.
-func (h *hooks) userAgent() *string { return &h.c.UserAgent }
+// UserAgent implements client.
+func (h *hooks) UserAgent() *string { return &h.c.UserAgent }
 
-// forbids implements client.
-func (h *hooks) forbids(u *url.URL) error { return backend.Forbids(h.c, u) }
+// Forbids implements client.
+func (h *hooks) Forbids(u *url.URL) error { return backend.Forbids(h.c, u) }
 
-// caller implements client. Collectors that share a client may have different contexts, and a
+// Caller implements client. Collectors that share a client may have different contexts, and a
 // transport may choose the proxy by the context, so each collector is a caller of its own.
-func (h *hooks) caller() any { return h.c.ID }
+func (h *hooks) Caller() any { return h.c.ID }
 
 // A controller sees every request of the collectors when it goes on the wire. It lets requests pass
 // that the hooks have admitted, and admits those that no hook of Colly has seen: redirects,
@@ -628,7 +629,7 @@ func (ctl *controller) Before(s *backend.Seam, req *http.Request) (backend.Trip,
 	q.header = req.Header
 	sameName := seen && ctl.sameName(q, sent)
 	if !sameName {
-		q.giveBack() // robots.txt may have to be read under the new name, which takes a turn
+		q.GiveBack() // robots.txt may have to be read under the new name, which takes a turn
 	}
 	if sameName {
 		err := ctl.gate.claim(q)
@@ -636,7 +637,7 @@ func (ctl *controller) Before(s *backend.Seam, req *http.Request) (backend.Trip,
 			return nil, ctl.reject(req.Context(), q, err)
 		}
 	}
-	if !sameName || !q.ticket.OnWire() {
+	if !sameName || !q.Ticket.OnWire() {
 		q.target = sent
 		err := ctl.admit(req.Context(), q)
 		if err != nil {
@@ -650,10 +651,10 @@ func (ctl *controller) Before(s *backend.Seam, req *http.Request) (backend.Trip,
 // send prepares q, which has started, for the wire.
 func (ctl *controller) send(q *request, s *backend.Seam, req *http.Request) {
 	q.ctx = req.Context()
-	q.through = s.Transport()
+	q.Through = s.Transport()
 	q.makeConditional(req)
 	ctl.prepareTrace(q, req)
-	q.handOver()
+	q.HandOver()
 }
 
 // newWireRequest returns the record of a request that no hook has admitted, or that has changed
@@ -705,7 +706,7 @@ func (ctl *controller) admit(ctx context.Context, q *request) error {
 // admitRedirect is admit for a redirect of a collector. The delay of its host may become known only
 // when it is judged.
 func (ctl *controller) admitRedirect(ctx context.Context, q *request) error {
-	delay := ctl.limiter.hosts.Delay(time.Now(), hostname.Of(q.target.url))
+	delay := ctl.limiter.Hosts.Delay(time.Now(), hostname.Of(q.target.url))
 	err := atMost(ctx, redirectPatience(delay), func(ctx context.Context) error {
 		return ctl.checkWithoutHook(ctx, q)
 	})
@@ -713,7 +714,7 @@ func (ctl *controller) admitRedirect(ctx context.Context, q *request) error {
 		return err
 	}
 	q.recall(ctx, q.verdict.settings)
-	delay = q.host.Delay(time.Now())
+	delay = q.Host.Delay(time.Now())
 	return atMost(ctx, redirectPatience(delay), func(ctx context.Context) error {
 		return ctl.gate.start(ctx, q, true)
 	})
@@ -741,11 +742,11 @@ func (c *core) reject(ctx context.Context, q *request, err error) error {
 	o := outcomeOf(err)
 	switch {
 	case o.denied != nil:
-		c.judge.countDenied(q.host, o.denied, q.IDs)
+		c.judge.countDenied(q.Host, o.denied, q.IDs)
 	case o.forbidden, o.late:
 		c.report.TellUnsent(q.target.url, err, q.IDs)
-	case q.host != nil && o.isEnd(ctx):
-		markEnded(q.host, o.closed)
+	case q.Host != nil && o.isEnd(ctx):
+		markEnded(q.Host, o.closed)
 		c.unsent.add(o.closed)
 	}
 	refused := &refusedError{cause: err, url: q.target.url.Redacted()}
@@ -755,14 +756,14 @@ func (c *core) reject(ctx context.Context, q *request, err error) error {
 
 // prepareTrace sets the fields of the events of q, which is about to go on the wire.
 func (ctl *controller) prepareTrace(q *request, req *http.Request) {
-	q.trace.report = ctl.report
-	q.trace.url = q.target.url
-	q.trace.IDs = q.IDs
-	q.trace.kind = report.RequestPage
+	q.Trace.Report = ctl.report
+	q.Trace.URL = q.target.url
+	q.Trace.IDs = q.IDs
+	q.Trace.Kind = report.RequestPage
 	if q.redirect && req.Response.Request != nil {
-		q.trace.kind = report.RequestRedirect
+		q.Trace.Kind = report.RequestRedirect
 		if ctl.report.Events.Active() {
-			q.trace.from = req.Response.Request.URL.Redacted()
+			q.Trace.From = req.Response.Request.URL.Redacted()
 		}
 	}
 	q.traceDecision()
@@ -799,7 +800,7 @@ func (h *hooks) checkOnce(r *colly.Request) {
 }
 
 // selfCheck is called at the first request of a collector. It warns of settings that are probably
-// mistakes. userAgent is that of the request.
+// mistakes. UserAgent is that of the request.
 func (h *hooks) selfCheck(userAgent string) {
 	if h.bubbled != inBubble() {
 		panic(errBubble) // otherwise the request would wait forever

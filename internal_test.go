@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/feed"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/report"
@@ -39,7 +40,7 @@ func underRace() bool {
 // The tests of this file need unexported names: bounds of memory, and allocations.
 
 // newTestJudge returns the judge of a plugin with these options, and a fetcher that uses web.
-func newTestJudge(t *testing.T, web *robotstest.Web, opts ...Option) (*judge, fetcher) {
+func newTestJudge(t *testing.T, web *robotstest.Web, opts ...Option) (*judge, exchange.Fetcher) {
 	t.Helper()
 	next := web.Transport()
 	t.Cleanup(next.CloseIdleConnections)
@@ -494,7 +495,7 @@ func errorsOfRequests() map[string]error {
 		"no robots.txt: site down":          denied(report.ReasonSiteDown, noResponse),
 		"no robots.txt: status":             denied(report.ReasonUnreachable, &policy.StatusError{Status: 500}),
 		"no robots.txt: status of a proxy":  denied(report.ReasonUnreachable, &policy.StatusError{Status: 502, Proxy: "p.test:80"}),
-		"no robots.txt: private":            denied(report.ReasonUnreachable, &policy.NoResponseError{Err: withKind(private, policy.ErrForbidden)}),
+		"no robots.txt: private":            denied(report.ReasonUnreachable, &policy.NoResponseError{Err: exchange.WithKind(private, policy.ErrForbidden)}),
 		"no robots.txt: canceled":           denied(report.ReasonUnreachable, &policy.NoResponseError{Err: context.Canceled}),
 		"no robots.txt: forbidden domain":   denied(report.ReasonUnreachable, fmt.Errorf("redirect: %w", colly.ErrForbiddenDomain)),
 		"no robots.txt: panic":              denied(report.ReasonUnreachable, &policy.PanicError{Value: "p"}),

@@ -16,6 +16,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/budget"
+	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
@@ -49,7 +50,7 @@ func newJudge(config *config, r *reporter.Reporter) *judge {
 	limiter := newLimiter(config, r)
 	policies := newPolicies(&config.settings, config.shadows, config.store, limiter, r)
 	if config.pacer != nil {
-		limiter.share(&sharedPace{pacer: config.pacer, report: r})
+		limiter.Share(&sharedPace{pacer: config.pacer, report: r})
 	}
 	return &judge{
 		settings:  &config.settings,
@@ -94,7 +95,7 @@ type applicant interface {
 // If t has a Host header, the policy is that of the site that the header names, and the host is that
 // of the URL, because it gets the request. The error is the context's, ErrClosed, a *ShardError or
 // *PaceError, or says that the URL has no valid host.
-func (j *judge) verdict(ctx context.Context, now time.Time, t target, f fetcher, by applicant) (verdict, error) {
+func (j *judge) verdict(ctx context.Context, now time.Time, t target, f exchange.Fetcher, by applicant) (verdict, error) {
 	v := verdict{at: now}
 	err := j.decide(ctx, &v, t, f)
 	if err != nil {
@@ -121,7 +122,7 @@ func (j *judge) verdict(ctx context.Context, now time.Time, t target, f fetcher,
 }
 
 // decide sets the fields of v, the verdict on t at v.at, by the policy that applies to t.
-func (j *judge) decide(ctx context.Context, v *verdict, t target, f fetcher) error {
+func (j *judge) decide(ctx context.Context, v *verdict, t target, f exchange.Fetcher) error {
 	a, err := j.begin(v, v.at, t, f)
 	if err != nil || v.policy != nil {
 		return err
@@ -180,7 +181,7 @@ func nofollowVerdict(now time.Time, host *pace.Host, s *hostSettings, a dialect.
 
 // recall is like decide, but uses only files that are known. It returns an error if robots.txt is
 // not known.
-func (j *judge) recall(t target, f fetcher) (verdict, error) {
+func (j *judge) recall(t target, f exchange.Fetcher) (verdict, error) {
 	var v verdict
 	a, err := j.begin(&v, time.Now(), t, f)
 	if err != nil || v.policy != nil {
@@ -211,7 +212,7 @@ var errNotKnown = errors.New("robots.txt is not known")
 // begin sets the fields of v, the verdict on t, that do not depend on its policy. It returns the
 // authority of that policy. If robots.txt is ignored, v is complete and has a policy. v is
 // undefined if there is an error.
-func (j *judge) begin(v *verdict, now time.Time, t target, f fetcher) (dialect.Authority, error) {
+func (j *judge) begin(v *verdict, now time.Time, t target, f exchange.Fetcher) (dialect.Authority, error) {
 	a, err := dialect.AuthorityOf(t.url)
 	if err != nil {
 		return a, err
@@ -219,7 +220,7 @@ func (j *judge) begin(v *verdict, now time.Time, t target, f fetcher) (dialect.A
 	if err := j.shard.owns(a.Host, t.url); err != nil {
 		return a, err
 	}
-	v.host = j.limiter.hosts.At(now, a.Host)
+	v.host = j.limiter.Hosts.At(now, a.Host)
 	a.Host = v.host.Name() // a.Host may be a part of the page's URL, which must not be retained
 	site := a.Host
 	if t.hostHeader != "" {
@@ -242,27 +243,27 @@ func (j *judge) begin(v *verdict, now time.Time, t target, f fetcher) (dialect.A
 
 // sendOwn is like send, but sends the request only if check returns no error. check gets the origin
 // of the request. It is called again if robots.txt changes before the request has its turn.
-func (j *judge) sendOwn(req *http.Request, timeout time.Duration, from lead, check func(origin) (verdict, error)) (resp *http.Response, began time.Time, err error) {
-	guard, err := j.limiter.allow(from, hostname.Of(req.URL), req.URL)
+func (j *judge) sendOwn(req *http.Request, timeout time.Duration, from exchange.Lead, check func(exchange.Origin) (verdict, error)) (resp *http.Response, began time.Time, err error) {
+	guard, err := j.limiter.Allow(from, hostname.Of(req.URL), req.URL)
 	if err != nil {
 		j.report.TellUnsent(req.URL, err, reporter.IDs{})
 		return nil, time.Time{}, err
 	}
-	x := &exchange{wire: j.limiter.wire}
-	x.permit = permitOf(req.Context(), x, func() (verdict, error) { return check(guardedBy(guard, from.payer)) })
-	err = x.permit.check()
+	x := &exchange.Exchange{Wire: j.limiter.Wire}
+	x.Permit = permitOf(req.Context(), x, func() (verdict, error) { return check(exchange.GuardedBy(guard, from.Payer)) })
+	err = x.Permit.Check()
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	resp, began, err = x.send(req, from.client.seam(), timeout, from)
-	if isForbidden(err) {
+	resp, began, err = x.Send(req, from.Client.Seam(), timeout, from)
+	if exchange.IsForbidden(err) {
 		began = time.Time{} // the connection has shown a private address, so trying again is useless
 	}
 	return resp, began, err
 }
 
 // permitOf returns the permit of x. It lets x be sent if judge returns no error.
-func permitOf(ctx context.Context, x *exchange, judge func() (verdict, error)) *permit {
+func permitOf(ctx context.Context, x *exchange.Exchange, judge func() (verdict, error)) *exchange.Permit {
 	var last verdict
 	current := func() bool {
 		return last.reader == nil || last.reader.known(ctx, time.Now(), last.policy.Authority, last.host) != nil
@@ -270,12 +271,12 @@ func permitOf(ctx context.Context, x *exchange, judge func() (verdict, error)) *
 	check := func() error {
 		v, err := judge()
 		if err == nil {
-			v.obeyedBy(&x.ticket)
+			v.obeyedBy(&x.Ticket)
 			last = v
 		}
 		return err
 	}
-	return &permit{current: current, check: check}
+	return &exchange.Permit{Current: current, Check: check}
 }
 
 // cleaned returns the URL that identifies a page: u without the query parameters that do not change

@@ -5,26 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
-	"net/netip"
-	"net/url"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
-	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/feed"
 	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/netguard"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/reporter"
-	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/store/pacer"
 	"github.com/collyrobots/collyrobots/store/urlstore"
 )
@@ -32,31 +25,31 @@ import (
 // A limiter keeps the pace of all hosts. http and https of a host are one host. Another port is
 // another host. With the option PaceBy, several hosts share one pace.
 type limiter struct {
-	*wire
+	*exchange.Wire
 	stores atomic.Pointer[[]urlstore.Store] // get the pace of each host; nil if there are none
 }
 
 func newLimiter(config *config, r *reporter.Reporter) *limiter {
 	s := &config.settings
 	hosts := pace.New(func(host string) *pace.Rules { return &s.of(host).pace })
-	w := newWire(hosts, s.groupings(), r)
-	w.client = config.client
-	w.networks = netguard.New(func(name string) netguard.Host { return hosts.At(time.Now(), name) }, config.privateNetworks)
-	w.quota = netguard.NewQuota(hostname.Registrable, feed.ErrElsewhere)
-	w.errLate = ErrLeaseEnded
+	w := exchange.NewWire(hosts, s.groupings(), r)
+	w.Client = config.client
+	w.Networks = netguard.New(func(name string) netguard.Host { return hosts.At(time.Now(), name) }, config.privateNetworks)
+	w.Quota = netguard.NewQuota(hostname.Registrable, feed.ErrElsewhere)
+	w.ErrLate = ErrLeaseEnded
 	if config.signer != nil {
-		w.sign(config.signer, config.signWhenAsked)
+		w.Sign(config.signer, config.signWhenAsked)
 	}
-	return &limiter{wire: w}
+	return &limiter{Wire: w}
 }
 
 // groupings returns a function that returns the Grouping of a host. The function is nil if no hosts
 // share their pace.
-func (s *settings) groupings() func(host string) sharing {
+func (s *settings) groupings() func(host string) exchange.Sharing {
 	if !s.isForAny(func(s *hostSettings) bool { return s.grouping != ByHost }) {
 		return nil
 	}
-	return func(host string) sharing { return sharing(s.of(host).grouping) }
+	return func(host string) exchange.Sharing { return exchange.Sharing(s.of(host).grouping) }
 }
 
 // learn applies the crawl delay of a robots.txt that was just read to its host. It is called before
@@ -64,7 +57,7 @@ func (s *settings) groupings() func(host string) sharing {
 func (l *limiter) learn(s *hostSettings, reader string, pol *policy.Policy) {
 	now := time.Now()
 	server, _ := policy.Server(pol.Authority)
-	host := l.hosts.At(now, server)
+	host := l.Hosts.At(now, server)
 	l.setCrawlDelay(now, host, s, reader, pol)
 	if pol.LastSchedule() == nil {
 		host.SetSchedule(now, sourceOf(pol.Authority, reader, 0), nil, pol.Expires()) // a file before it may have had one
@@ -75,11 +68,11 @@ func (l *limiter) learn(s *hostSettings, reader string, pol *policy.Policy) {
 // earlier run, has put it there. private says that the file came from a private address.
 func (l *limiter) found(a dialect.Authority, private bool) {
 	server, _ := policy.Server(a)
-	host := l.hosts.At(time.Now(), server)
+	host := l.Hosts.At(time.Now(), server)
 	if private {
-		l.networks.SetPrivate(host)
+		l.Networks.SetPrivate(host)
 	}
-	if !l.isShared {
+	if !l.IsShared {
 		host.AskedBefore() // the Store does not say when
 	}
 }
@@ -87,7 +80,7 @@ func (l *limiter) found(a dialect.Authority, private bool) {
 // private reports whether the server of an authority is at a private address.
 func (l *limiter) private(a dialect.Authority) bool {
 	server, _ := policy.Server(a)
-	return l.networks.Private(server)
+	return l.Networks.Private(server)
 }
 
 // setCrawlDelay applies the crawl delay of a robots.txt to its host, and returns its source, or the
@@ -130,9 +123,9 @@ func (s *timetable) At(t time.Time) pace.Slot {
 func (l *limiter) warnOfDelay(s *hostSettings, file string, delay time.Duration) {
 	switch {
 	case s.skips(delay):
-		l.report.Log.Warn("crawl delay is longer than SkipAbove, host is skipped", "robots", file, "delay", delay, "limit", s.skipAbove)
+		l.Report.Log.Warn("crawl delay is longer than SkipAbove, host is skipped", "robots", file, "delay", delay, "limit", s.skipAbove)
 	case s.caps(delay):
-		l.report.Log.Warn("crawl delay is longer than MaxDelay, capped", "robots", file, "delay", delay, "limit", s.maxDelay)
+		l.Report.Log.Warn("crawl delay is longer than MaxDelay, capped", "robots", file, "delay", delay, "limit", s.maxDelay)
 	}
 }
 
@@ -159,7 +152,7 @@ func (l *limiter) logLongWait(now time.Time, host *pace.Host, pol *policy.Policy
 	if !first {
 		return
 	}
-	l.report.Log.Info("pages wait long for their host because of "+cause, "host", s.Host, "robots", fileOf(pol),
+	l.Report.Log.Info("pages wait long for their host because of "+cause, "host", s.Host, "robots", fileOf(pol),
 		"count", s.Waiting+1, "delay", s.Delay, "until", s.NextStart, option)
 }
 
@@ -176,11 +169,11 @@ func (l *limiter) causeOfWait(host *pace.Host, c pace.Cause) (cause string, opti
 	case pace.VisitTime:
 		return "Visit-time", slog.Attr{}, host.MarkPace(reporter.LoggedVisitTime) // no option shortens it
 	case pace.Hours:
-		return "CrawlHours", slog.String("option", "CrawlHours"), l.report.MarkLogged("CrawlHours") // it may apply to all hosts
+		return "CrawlHours", slog.String("option", "CrawlHours"), l.Report.MarkLogged("CrawlHours") // it may apply to all hosts
 	case pace.Adaptive:
-		return "their response time", slog.String("option", "AdaptiveDelay"), l.report.MarkLogged("AdaptiveDelay")
+		return "their response time", slog.String("option", "AdaptiveDelay"), l.Report.MarkLogged("AdaptiveDelay")
 	case pace.MinDelay:
-		return "MinDelay", slog.String("option", "MinDelay"), l.report.MarkLogged("MinDelay") // it applies to all hosts
+		return "MinDelay", slog.String("option", "MinDelay"), l.Report.MarkLogged("MinDelay") // it applies to all hosts
 	}
 	return "Crawl-delay", slog.String("option", "MaxDelay"), host.MarkPace(reporter.LoggedCrawlDelay)
 }
@@ -372,158 +365,4 @@ func (g Grouping) String() string {
 func PaceBy(g Grouping) Option {
 	return hostOption("PaceBy", func(s *hostSettings) { s.grouping = g },
 		faultIf(g > ByAddress, "PaceBy", "there is no %v", g))
-}
-
-// How long the group of a host is kept before it is found again.
-const (
-	addressTime = time.Hour                  // if its address is known
-	failureTime = time.Minute                // if its address could not be found
-	always      = 100 * 365 * 24 * time.Hour // if the name alone determines the group
-)
-
-const (
-	// lookupTime limits the time of one lookup.
-	lookupTime = 5 * time.Second
-	// maxLookups is the number of lookups at the same time.
-	maxLookups = 32
-)
-
-// A sharing says which hosts share one pace. Its values are those of Grouping.
-type sharing uint8
-
-const (
-	alone sharing = iota
-	withDomain
-	withAddress
-)
-
-// A groupings finds the groups of hosts for PaceBy.
-type groupings struct {
-	of      func(host string) sharing // nil if no hosts share their pace
-	slots   chan struct{}             // holds a value for each lookup in progress
-	closing context.Context
-	close   context.CancelFunc
-}
-
-func newGroupings(of func(host string) sharing) *groupings {
-	g := &groupings{of: of, slots: make(chan struct{}, maxLookups)}
-	g.closing, g.close = context.WithCancel(context.Background())
-	return g
-}
-
-// inUse reports whether some hosts may share their pace.
-func (g *groupings) inUse() bool { return g.of != nil }
-
-// lookup asks the resolver of the system.
-func lookup(ctx context.Context, name string) ([]netip.Addr, error) {
-	return net.DefaultResolver.LookupNetIP(ctx, "ip", name)
-}
-
-// An addresses is the pace.Assignment.Basis of a host whose addresses are known or were looked up.
-type addresses struct {
-	known []netip.Addr
-	met   bool // the last one comes from a connection
-}
-
-// join finds the group of a host that may share its pace, unless it is known. It is called before a
-// request for u waits for the host. through is the transport that will send it, or nil if the
-// program sends it.
-func (w *wire) join(ctx context.Context, host *pace.Host, through http.RoundTripper, u *url.URL) {
-	if !host.Rules().Shares {
-		return
-	}
-	now := time.Now()
-	known := host.Assignment()
-	if now.Before(known.Until) {
-		return
-	}
-	switch w.groupings.of(host.Name()) {
-	case withDomain:
-		host.Join(pace.Assignment{Name: hostname.Registrable(host.Name()), Until: now.Add(always)})
-	case withAddress:
-		w.joinByAddress(ctx, host, through, u, known)
-	}
-}
-
-// joinByAddress finds the group of a host by its address. known is the group so far, which the host
-// keeps if the address cannot be found again.
-func (w *wire) joinByAddress(ctx context.Context, host *pace.Host, through http.RoundTripper, u *url.URL, known pace.Assignment) {
-	name := hostname.WithoutPort(host.Name())
-	addr, err := netip.ParseAddr(strings.Trim(name, "[]"))
-	switch {
-	case backend.MayProxy(through, u):
-		host.Join(pace.Assignment{Until: time.Now().Add(addressTime)})
-		return
-	case err == nil:
-		host.Join(groupAt([]netip.Addr{addr}, always))
-		return
-	}
-	found, err := w.groupings.find(ctx, name)
-	if err == nil && len(found) > 0 {
-		host.Join(groupAt(found, addressTime))
-		return
-	}
-	if ctx.Err() != nil {
-		return
-	}
-	if w.report.MarkLogged("no address") {
-		w.report.Log.Info("the address of a host could not be found, so it is paced alone until a connection shows the address",
-			"host", host.Name(), "error", err)
-	}
-	known.Until = time.Now().Add(failureTime)
-	host.Join(known)
-}
-
-// find looks up the addresses of a name.
-func (g *groupings) find(ctx context.Context, name string) ([]netip.Addr, error) {
-	select {
-	case g.slots <- struct{}{}:
-		defer func() { <-g.slots }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-g.closing.Done():
-		return nil, report.ErrClosed
-	}
-	ctx, cancel := context.WithTimeout(ctx, lookupTime)
-	defer cancel()
-	stop := context.AfterFunc(g.closing, cancel)
-	defer stop()
-	return lookup(ctx, name)
-}
-
-// groupAt returns the group of a host at these addresses.
-func groupAt(found []netip.Addr, lifetime time.Duration) pace.Assignment {
-	known := make([]netip.Addr, len(found))
-	for i, addr := range found {
-		known[i] = addr.WithZone("").Unmap()
-	}
-	lowest := slices.MinFunc(known, netip.Addr.Compare) // IPv4 comes before IPv6
-	return pace.Assignment{Name: lowest.String(), Until: time.Now().Add(lifetime), Basis: &addresses{known: known}}
-}
-
-// met is called with the address of a connection for a request to a host. target is "host:port" of
-// the host or of a proxy.
-func (w *wire) met(host *pace.Host, target string, addr net.Addr) {
-	if !host.Rules().Shares || w.groupings.of(host.Name()) != withAddress {
-		return
-	}
-	known := host.Assignment()
-	if !hostname.IsServer(host.Name(), target) {
-		if known.Name != "" {
-			host.Join(pace.Assignment{Until: time.Now().Add(addressTime)})
-		}
-		return
-	}
-	tcp, ok := addr.(*net.TCPAddr)
-	if !ok {
-		return
-	}
-	ip := tcp.AddrPort().Addr().WithZone("").Unmap()
-	basis, _ := known.Basis.(*addresses)
-	if basis != nil && (basis.met || slices.Contains(basis.known, ip)) {
-		return // the addresses of some names change with each lookup, but the group should not
-	}
-	group := groupAt([]netip.Addr{ip}, addressTime)
-	group.Basis.(*addresses).met = true
-	host.Join(group)
 }

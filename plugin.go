@@ -16,6 +16,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/internal/arrivals"
 	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/handoff"
 	"github.com/collyrobots/collyrobots/internal/nofollow"
 	"github.com/collyrobots/collyrobots/internal/policy"
@@ -182,7 +183,7 @@ func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
 		return Decision{}, fmt.Errorf("collyrobots: Check: %q is not an http, https or ftp URL", u.Redacted())
 	}
 	ctx, userAgent, f := p.own(ctx)
-	f.readsTDM = true
+	f.ReadsTDM = true
 	t := target{url: u, userAgent: userAgent}
 	v, err := p.judge.verdict(ctx, time.Now(), t, f, nil)
 	if err != nil {
@@ -193,13 +194,13 @@ func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
 
 // own returns the context, the user agent and the fetcher of the plugin's own requests. The context
 // also has the values of the collector's context, which a transport may need.
-func (p *Plugin) own(ctx context.Context) (_ context.Context, userAgent string, f fetcher) {
+func (p *Plugin) own(ctx context.Context) (_ context.Context, userAgent string, f exchange.Fetcher) {
 	set, _ := ctx.Value(userAgentKey{}).(string)
 	if h := p.first(); h != nil {
-		return policy.WithValues(ctx, h.c.Context), cmp.Or(set, h.c.UserAgent), fetcher{wire: p.limiter.wire, client: h}
+		return policy.WithValues(ctx, h.c.Context), cmp.Or(set, h.c.UserAgent), exchange.Fetcher{Wire: p.limiter.Wire, Client: h}
 	}
 	userAgent = cmp.Or(set, p.policies.lastUserAgent(), defaultUserAgent)
-	return ctx, userAgent, fetcher{wire: p.limiter.wire, client: seamClient{}}
+	return ctx, userAgent, exchange.Fetcher{Wire: p.limiter.Wire, Client: exchange.SeamClient{}}
 }
 
 // WithUserAgent returns a context that makes Check and Pages decide about a crawler with this user
@@ -250,7 +251,7 @@ func (p *Plugin) Close() error {
 	p.ended.CompareAndSwap(nil, &now) // before closed, so that a closed plugin has the time
 	p.closed.Store(true)
 	p.policies.stop() // before the hosts are closed: otherwise a fetch whose wait ends would count as failed
-	p.limiter.close()
+	p.limiter.Close()
 	p.frontier.close()
 	p.policies.close()
 	p.sitemaps.flush()

@@ -1,27 +1,19 @@
 package collyrobots
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
-	"io"
 	"log/slog"
-	"net/http"
-	"net/http/httptrace"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
-	"github.com/collyrobots/collyrobots/internal/backend"
-	"github.com/collyrobots/collyrobots/internal/hostname"
+	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/netguard"
-	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/report"
@@ -132,14 +124,14 @@ func (r *reader) known(ctx context.Context, now time.Time, a dialect.Authority, 
 
 // get returns the policy of an authority from one of the reader's caches, which fetches robots.txt
 // as f says if necessary.
-func (r *reader) get(ctx context.Context, cache *policy.Cache, a dialect.Authority, userAgent string, f fetcher) (*policy.Policy, error) {
+func (r *reader) get(ctx context.Context, cache *policy.Cache, a dialect.Authority, userAgent string, f exchange.Fetcher) (*policy.Policy, error) {
 	if pol := cache.Known(ctx, time.Now(), a); pol != nil {
 		return pol, nil
 	}
 	for {
-		pol, err := cache.Get(ctx, a, f.policyFetch(a, userAgent))
+		pol, err := cache.Get(ctx, a, f.PolicyFetch(a, userAgent))
 		if err == nil {
-			if pol.Forbidden() && f.from.host == "" && !f.wire.networks.DeniesAll() {
+			if pol.Forbidden() && f.From.Host == "" && !f.Wire.Networks.DeniesAll() {
 				continue // the fetch of another caller was refused; this caller's would not be
 			}
 			return pol, nil
@@ -151,7 +143,7 @@ func (r *reader) get(ctx context.Context, cache *policy.Cache, a dialect.Authori
 			return nil, noPace
 		case errors.Is(err, policy.ErrClosed):
 			return nil, errReaderClosed
-		case errors.As(err, &exceeded) && exceeded.From != f.from.payer:
+		case errors.As(err, &exceeded) && exceeded.From != f.From.Payer:
 			continue // another caller has used up its quota; this caller has its own
 		}
 		return nil, err
@@ -162,7 +154,7 @@ func (r *reader) get(ctx context.Context, cache *policy.Cache, a dialect.Authori
 var errReaderClosed = errors.New("collyrobots: the reader of robots.txt is closed")
 
 // get returns the policy of a. If the reader of v was dropped, get sets another one in v.
-func (p *policies) get(ctx context.Context, v *verdict, a dialect.Authority, userAgent string, f fetcher) (*policy.Policy, error) {
+func (p *policies) get(ctx context.Context, v *verdict, a dialect.Authority, userAgent string, f exchange.Fetcher) (*policy.Policy, error) {
 	for {
 		pol, err := v.reader.get(ctx, v.reader.cache, a, userAgent, f)
 		if !errors.Is(err, errReaderClosed) {
@@ -220,7 +212,7 @@ func (p *policies) warnOfName(s *hostSettings, before *reader, token, userAgent 
 }
 
 // open returns the reader for a crawler with these tokens, and makes it if necessary. It reports
-// whether the tokens are new. userAgent is the one that led to the tokens.
+// whether the tokens are new. UserAgent is the one that led to the tokens.
 func (p *policies) open(s *hostSettings, tokens []string, userAgent string) (r *reader, isNew bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -426,247 +418,11 @@ func (p *policies) close() {
 	}
 }
 
-// A client is a collector or an http.Client. The plugin makes requests of its own on its behalf.
-type client interface {
-	// seam returns the seam of the client, or nil if there is none.
-	seam() *backend.Seam
-	// userAgent returns the collector's UserAgent, or nil if it is not known.
-	userAgent() *string
-	// forbids returns an error if the user has forbidden the domain of u.
-	forbids(u *url.URL) error
-	// caller returns the Caller of a policy.Way, or nil if the seam identifies the client.
-	caller() any
-}
-
-// A seamClient is the client of a request whose collector is not known. Without a seam it is the
-// client of a program without a collector.
-type seamClient struct {
-	through *backend.Seam
-	name    *string // the collector's UserAgent; nil if it is not known
-}
-
-func (c seamClient) seam() *backend.Seam { return c.through }
-
-func (c seamClient) userAgent() *string { return c.name }
-
-func (c seamClient) caller() any { return nil }
-
-// forbids implements client. Any of the seam's collectors may have made the request.
-func (c seamClient) forbids(u *url.URL) error {
-	if c.through == nil {
-		return nil
-	}
-	return c.through.Forbids(u)
-}
-
-// A lead says why the plugin makes a request of its own.
-type lead struct {
-	kind report.RequestKind // report.RequestRobots, report.RequestSitemap or report.RequestTDM
-	origin
-	client client
-}
-
-// An origin says which host led to a URL, and which host pays for the requests to other sites.
-type origin struct {
-	host  string // "" if the program requests the URL
-	payer string // "" if the requests are not counted
-}
-
-// guardedBy returns the origin of a request with a guard. If guard is nil, the host of the origin
-// is empty, and the request may go to any address.
-func guardedBy(guard *report.PrivateNetworkError, payer string) origin {
-	if guard == nil {
-		return origin{payer: payer}
-	}
-	return origin{host: guard.From, payer: payer}
-}
-
-// A fetcher says how robots.txt is fetched when a request needs it.
-type fetcher struct {
-	wire     *wire
-	client   client
-	from     origin      // of the request
-	header   http.Header // of the request; nil if it is one of the plugin's own
-	changed  bool        // header has changed since robots.txt was requested with it
-	readsTDM bool        // the TDMRep file is also fetched if the request needs it
-}
-
 // nameFor returns the name under which robots.txt is read for a request with a user agent, whose
 // robots.txt f fetches.
-func (s *hostSettings) nameFor(f *fetcher, userAgent string) string {
-	if name := f.client.userAgent(); name != nil && s.byCollector() {
+func (s *hostSettings) nameFor(f *exchange.Fetcher, userAgent string) string {
+	if name := f.Client.UserAgent(); name != nil && s.byCollector() {
 		return *name // which may be empty, as for the built-in check
 	}
 	return userAgent
 }
-
-// policyFetch returns a policy.Fetch that requests the robots.txt of a under a user agent.
-func (f *fetcher) policyFetch(a dialect.Authority, userAgent string) policy.Fetch {
-	w := f.wire
-	requests := &robotsRequests{
-		wire:  w,
-		first: lead{kind: report.RequestRobots, origin: f.from, client: f.client},
-		seam:  f.client.seam(),
-	}
-	fetch := policy.Fetch{UserAgent: userAgent, Do: requests.do, Proxy: requests.proxy}
-	switch {
-	case w.client != nil:
-		fetch.Limit = w.client.Timeout
-		fetch.Way.Client = fetch.Limit
-	case requests.seam != nil:
-		fetch.Limit = requests.seam.Timeout()
-		addHeaders(&fetch, f.header, requests.seam.Jar())
-		fetch.Way.Client = clientWay{client: requests.seam.Way(), header: fmt.Sprint(fetch.Header)}
-	}
-	fetch.Way.Proxy = fixedProxy(w.transport(requests.seam), a)
-	fetch.Way.Caller = f.client.caller()
-	if f.changed {
-		fetch.Way.Caller = changedPage{caller: fetch.Way.Caller}
-	}
-	return fetch
-}
-
-// fixedProxy returns a name of the proxy that rt sends every request for the robots.txt of a
-// through. It returns "" if there is none, or if the proxies may take turns. Paid proxies choose the
-// server by the user name, so the name has a checksum of the URL. It has only 16 bits, because a
-// Store keeps it, and a password must not be found with it.
-func fixedProxy(rt http.RoundTripper, a dialect.Authority) string {
-	robots, err := url.Parse(a.RobotsURL())
-	if err != nil {
-		return ""
-	}
-	proxy := backend.FixedProxy(rt, robots)
-	if proxy == nil {
-		return ""
-	}
-	sum := crc32.ChecksumIEEE([]byte(proxy.String()))
-	return fmt.Sprintf("%s/%04x", proxy.Host, uint16(sum))
-}
-
-// A clientWay is the Client of a policy.Way: the client that requests robots.txt, and the headers
-// that choose its proxy.
-type clientWay struct {
-	client backend.Way
-	header string // the headers of the page that are for the proxy
-}
-
-// A changedPage is the Caller of a policy.Way if a callback has changed the headers of the page,
-// which may name a proxy. So robots.txt is requested once more.
-type changedPage struct{ caller any }
-
-// robotsRequests makes the requests for one robots.txt: each attempt, and the redirects that follow
-// it. Redirects to other sites are charged to the payer of the first request, or if it has none, to
-// the host of the file.
-type robotsRequests struct {
-	wire  *wire
-	seam  *backend.Seam
-	first lead           // of the first request of each attempt
-	next  lead           // of the next request
-	via   atomic.Value   // string: "host:port" of the proxy of the last request; "" if there is none
-	open  []openExchange // the exchanges whose bodies may still be open
-}
-
-// proxy returns the proxy of the last request, or "" if there is none.
-func (r *robotsRequests) proxy() string {
-	name, _ := r.via.Load().(string)
-	return name
-}
-
-// do makes one request. A request without a Response is the first of an attempt.
-func (r *robotsRequests) do(req *http.Request) (*http.Response, error) {
-	if req.Response == nil {
-		r.next = r.first
-	}
-	at := hostname.Of(req.URL)
-	x := &exchange{wire: r.wire}
-	host := r.wire.hosts.At(time.Now(), at)
-	if len(r.open) > 0 {
-		r.wire.join(req.Context(), host, r.wire.transport(r.seam), req.URL)
-	}
-	r.open = slices.DeleteFunc(r.open, func(o openExchange) bool { return o.endBefore(x, host) })
-	resp, _, err := x.send(r.traced(req, at), r.seam, 0, r.next)
-	if err == nil && x.locked {
-		resp.Body.Close()
-		resp = nil
-		err = errProxyAuth
-	}
-	if err == nil {
-		r.open = append(r.open, openExchange{exchange: x, body: resp.Body})
-		if isRedirect(resp.StatusCode) {
-			r.next.host = at
-			r.next.payer = cmp.Or(r.next.payer, at)
-		}
-	}
-	return resp, r.forPolicy(err)
-}
-
-// traced returns req with a trace that finds its proxy. host is the host that req is for.
-func (r *robotsRequests) traced(req *http.Request, host string) *http.Request {
-	r.via.Store("")
-	trace := &httptrace.ClientTrace{
-		GetConn: func(hostPort string) {
-			if !hostname.IsServer(host, hostPort) {
-				r.via.Store(hostPort)
-			}
-		},
-		// req's context has the values of a page's context. policy.WithValues hides the ClientTrace
-		// of the page, but package net finds the page's ConnectStart under a key of its own, which
-		// only another ConnectStart replaces.
-		ConnectStart: func(string, string) {},
-	}
-	return req.WithContext(httptrace.WithClientTrace(req.Context(), trace))
-}
-
-// forPolicy returns err, the error of a request, or nil if that is nil. Errors that say nothing
-// about the site get one of the errors of package policy.
-func (r *robotsRequests) forPolicy(err error) error {
-	unpaced := (*report.PaceError)(nil)
-	excess := (*netguard.QuotaError)(nil)
-	switch {
-	case errors.As(err, &unpaced), errors.As(err, &excess) && r.first.payer != "":
-		return withKind(err, policy.ErrUnsent)
-	case (r.next.host != "" || r.wire.networks.DeniesAll()) && isForbidden(err):
-		return withKind(err, policy.ErrForbidden)
-	}
-	return err
-}
-
-// withKind adds an error of another package to err, so that the package can tell which kind of error
-// err is. The text stays that of err.
-func withKind(err, kind error) error { return kindError{error: err, kind: kind} }
-
-type kindError struct {
-	error
-	kind error
-}
-
-func (e kindError) Unwrap() []error { return []error{e.error, e.kind} }
-
-// errProxyAuth is the error of a robots.txt if a proxy responds in place of the site.
-var errProxyAuth = errors.New("collyrobots: the proxy requires authentication: status 407")
-
-// An openExchange is an exchange of a fetch whose body may still be open.
-type openExchange struct {
-	*exchange
-	body io.ReadCloser
-}
-
-// endBefore ends the exchange before x, which goes to the host at, and reports whether it has done
-// so.
-//
-// If processes share the pace and at has another pace, the exchange stays open. Its lease then
-// keeps the other processes from fetching the same file. But its body is read, so that its
-// connection is free for x: it may be the connection to a proxy.
-func (o openExchange) endBefore(x *exchange, at *pace.Host) bool {
-	if o.wire.isShared && !o.host.SharesPace(at) {
-		io.CopyN(io.Discard, o.body, maxRedirectBody)
-		return false
-	}
-	o.ticket.Pass(&x.ticket)
-	o.body.Close()
-	return true
-}
-
-// maxRedirectBody is how many bytes of a redirect's body are read, so that its connection can be
-// used again.
-const maxRedirectBody = 2 << 10

@@ -213,12 +213,12 @@ func (q *request) isKnownFresh(ctx context.Context, now time.Time, s *hostSettin
 
 // makeConditional makes q conditional if its page is known. req is the request as it is sent.
 func (q *request) makeConditional(req *http.Request) {
-	q.conditions = nil
+	q.Conditions = nil
 	if q.known.record == nil || !revalidate.Allows(req.Header) {
 		return
 	}
-	q.conditions = q.known.record.Conditions(req.URL, req.Header)
-	if q.conditions != nil {
+	q.Conditions = q.known.record.Conditions(req.URL, req.Header)
+	if q.Conditions != nil {
 		q.store.conditional.Add(1)
 	}
 }
@@ -227,7 +227,7 @@ func (q *request) makeConditional(req *http.Request) {
 // answer 304 to a request that was not conditional, or to one that the program has made
 // conditional.
 func (q *request) isUnchanged(resp *http.Response) bool {
-	return q.conditions != nil && resp.StatusCode == http.StatusNotModified
+	return q.Conditions != nil && resp.StatusCode == http.StatusNotModified
 }
 
 // unchangedMark is the name of a header field that marks the response of an unchanged page. Its
@@ -277,7 +277,7 @@ func undoHideFromXML(u *url.URL) { u.Path = strings.TrimSuffix(u.Path, noXMLFile
 
 // unchanged reports a page that has not changed. status is 0 if it was not requested.
 func (h *hooks) unchanged(r *colly.Request, status int) {
-	host := h.limiter.hosts.At(time.Now(), hostname.Of(r.URL))
+	host := h.limiter.Hosts.At(time.Now(), hostname.Of(r.URL))
 	host.CountUnchanged()
 	h.report.TellUnchanged(host, r.URL, status, reporter.IDs{Collector: h.c.ID, Request: r.ID})
 	h.retries.Mark(r, track.Answered)

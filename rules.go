@@ -12,6 +12,7 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/budget"
+	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/internal/stop"
@@ -248,7 +249,7 @@ func (g *gate) take(q *request) *denial {
 
 // unclaim undoes claim if q was never sent.
 func (q *request) unclaim() {
-	if q.marks.first.by == nil || q.wasSent() {
+	if q.marks.first.by == nil || q.WasSent() {
 		return
 	}
 	now := time.Now()
@@ -269,7 +270,7 @@ func (g *gate) endWaitIfDenied(q *request) {
 	if g.dryRun || !slices.ContainsFunc(g.limits, concerns) {
 		return
 	}
-	q.ticket.WaitWhile(func() error {
+	q.Ticket.WaitWhile(func() error {
 		if g.limitOf(time.Now(), q.candidate()) != nil {
 			return errDenied
 		}
@@ -285,7 +286,7 @@ func (g *gate) addFeatures() {
 	g.rules = appendIf(g.rules, s.isForAny(func(s *hostSettings) bool { return s.enforceTags }), rule(nofollowRule{}))
 	g.limits = appendIf(g.limits, s.isForAny(g.refusals.concerns), limit(g.refusals))
 	g.limits = appendIf(g.limits, s.isForAny(g.pageLimit.concerns), limit(g.pageLimit))
-	g.responders = appendIf(g.responders, g.limiter.signs(), responder(signedRetries{}))
+	g.responders = appendIf(g.responders, g.limiter.Signs(), responder(signedRetries{}))
 	g.responders = append(g.responders, g.refusals)
 	g.responders = appendIf(g.responders, s.isForAny(func(s *hostSettings) bool { return s.retryThrottled > 0 }), responder(&throttledRetries{}))
 }
@@ -404,7 +405,7 @@ func (l *refusals) answered(q *request, resp *http.Response) (again bool, log fu
 			return false, l.refused(q, resp.StatusCode, nil)
 		}
 	case isSuccess(resp.StatusCode):
-		l.hosts.Succeeded(q.host.Name(), l.isProbe(&q.marks, q.host.Name()))
+		l.hosts.Succeeded(q.Host.Name(), l.isProbe(&q.marks, q.Host.Name()))
 	}
 	return false, nil
 }
@@ -413,10 +414,10 @@ func (l *refusals) answered(q *request, resp *http.Response) (again bool, log fu
 // A reset connection to a proxy does not count, because the proxy may have caused it.
 func (l *refusals) failed(q *request, err error) (log func()) {
 	o := outcomeOf(err)
-	if q.replied || q.dry != nil || !q.wasSent() || !o.reset || q.isByPeer() {
+	if q.Replied || q.dry != nil || !q.WasSent() || !o.reset || q.IsByPeer() {
 		return nil
 	}
-	if time.Since(q.ticket.Start().At) > rightAfter {
+	if time.Since(q.Ticket.Start().At) > rightAfter {
 		return nil
 	}
 	return l.refused(q, 0, err)
@@ -429,12 +430,12 @@ const rightAfter = 10 * time.Second
 // refused records that the host has refused q, with a status or with an error.
 func (l *refusals) refused(q *request, status int, err error) (log func()) {
 	limit := q.verdict.settings.stopRefused
-	q.host.CountRefusal()
-	s, notable := l.hosts.Refused(time.Now(), q.host.Name(), limit, l.isProbe(&q.marks, q.host.Name()))
+	q.Host.CountRefusal()
+	s, notable := l.hosts.Refused(time.Now(), q.Host.Name(), limit, l.isProbe(&q.marks, q.Host.Name()))
 	if !notable {
 		return nil
 	}
-	l.report.TellRefused(q.host, q.target.url, status, err, s, q.IDs)
+	l.report.TellRefused(q.Host, q.target.url, status, err, s, q.IDs)
 	return l.log(q, status, s)
 }
 
@@ -443,18 +444,18 @@ func (l *refusals) refused(q *request, status int, err error) (log func()) {
 type throttledRetries struct{}
 
 func (r *throttledRetries) answered(q *request, resp *http.Response) (again bool, log func()) {
-	if !throttled(resp) || isChallenge(resp.Header) || q.ctx == nil || !backend.Repeatable(resp.Request) {
+	if !exchange.Throttled(resp) || isChallenge(resp.Header) || q.ctx == nil || !backend.Repeatable(resp.Request) {
 		return false, nil
 	}
 	m := q.marks.of(r)
 	if m.source != ofItself {
 		m = mark{}
 	}
-	if m.count >= q.verdict.settings.retryThrottled || q.host.BusyFor(time.Now(), patience) {
+	if m.count >= q.verdict.settings.retryThrottled || q.Host.BusyFor(time.Now(), exchange.Patience) {
 		return false, nil
 	}
 	q.marks.set(mark{by: r, count: m.count + 1})
-	q.endAttempt()
+	q.EndAttempt()
 	return true, nil
 }
 
@@ -465,7 +466,7 @@ func (r *throttledRetries) failed(*request, error) (log func()) { return nil }
 type signedRetries struct{}
 
 func (signedRetries) answered(q *request, resp *http.Response) (again bool, log func()) {
-	return q.signsAgain(resp), nil
+	return q.SignsAgain(resp), nil
 }
 
 func (signedRetries) failed(*request, error) (log func()) { return nil }
@@ -513,7 +514,7 @@ func isSuccess(status int) bool {
 // possible only for http URLs. For https URLs, a proxy forwards encrypted bytes, and if it rejects
 // CONNECT, there is no response.
 func (q *request) isByProxy(resp *http.Response) bool {
-	if !q.isByPeer() || q.target.url.Scheme != "http" {
+	if !q.IsByPeer() || q.target.url.Scheme != "http" {
 		return false
 	}
 	if len(resp.Header["X-Squid-Error"]) > 0 {
@@ -535,17 +536,17 @@ func (q *request) recordFailure(err error) (log func()) {
 	}
 	if q.isCancelled() {
 		o := outcomeOf(err)
-		markEnded(q.host, o.closed)
+		markEnded(q.Host, o.closed)
 	}
 	for _, r := range q.gate.responders {
-		log = both(log, r.failed(q, err))
+		log = exchange.Both(log, r.failed(q, err))
 	}
 	return log
 }
 
 // log returns a function that logs that a host has refused requests in a row, the last of them q.
 func (l *refusals) log(q *request, status int, s stop.Status) (log func()) {
-	facts := []any{"host", q.host.Name(), "url", q.target.url.Redacted(), "status", status, "count", s.InRow}
+	facts := []any{"host", q.Host.Name(), "url", q.target.url.Redacted(), "status", status, "count", s.InRow}
 	message := "host refuses requests"
 	if s.Stopped() {
 		message = "host refuses requests, its pages are not sent"

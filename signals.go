@@ -20,6 +20,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/arrivals"
+	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/metatags"
 	"github.com/collyrobots/collyrobots/internal/policy"
@@ -318,12 +319,12 @@ var errTDMUnread = errors.New("the TDMRep file was not read")
 
 // findTDM sets the TDMRep file of the site of t in v, if the option TDMRep is set. If f allows it,
 // findTDM requests a file that is not known or has expired.
-func (j *judge) findTDM(ctx context.Context, v *verdict, t target, f fetcher) (err error) {
+func (j *judge) findTDM(ctx context.Context, v *verdict, t target, f exchange.Fetcher) (err error) {
 	a := v.policy.Authority
 	if !v.settings.tdmRep || !weburl.IsWeb(t.url) || policy.IsVirtual(a) {
 		return nil
 	}
-	if !f.readsTDM {
+	if !f.ReadsTDM {
 		v.tdm = j.tdm.last(a)
 		return nil
 	}
@@ -404,7 +405,7 @@ func (fs *tdmFiles) put(a dialect.Authority, c tdmCopy, err error) {
 
 // readClaimedTDM reads the TDMRep file of a site that the caller has claimed. It calls put also if a
 // transport ends the goroutine, because other pages wait for the file.
-func (j *judge) readClaimedTDM(ctx context.Context, a dialect.Authority, userAgent string, f fetcher) (*usage.TDMFile, error) {
+func (j *judge) readClaimedTDM(ctx context.Context, a dialect.Authority, userAgent string, f exchange.Fetcher) (*usage.TDMFile, error) {
 	c, err := tdmCopy{}, errTDMUnread
 	defer func() { j.tdm.put(a, c, err) }()
 	c, err = j.readTDM(ctx, a, userAgent, f)
@@ -413,7 +414,7 @@ func (j *judge) readClaimedTDM(ctx context.Context, a dialect.Authority, userAge
 
 // readTDM requests the TDMRep file of a site. If there is no useful response, it returns the last
 // copy. The error is the cause that ended ctx, or ErrClosed.
-func (j *judge) readTDM(ctx context.Context, a dialect.Authority, userAgent string, f fetcher) (tdmCopy, error) {
+func (j *judge) readTDM(ctx context.Context, a dialect.Authority, userAgent string, f exchange.Fetcher) (tdmCopy, error) {
 	ctx, release := j.policies.until(policy.WithValues(ctx, ctx))
 	defer release()
 	u := &url.URL{Scheme: a.Scheme, Host: a.Host, Path: usage.TDMRepPath}
@@ -474,13 +475,13 @@ func (*tdmDenial) Error() string { return "robots.txt denies the TDMRep file" }
 
 // requestTDM requests the TDMRep file at u and follows its redirects. Each of them is judged by the
 // robots.txt of its own site, which gets no header of the page if it is another one. A panic of the transport becomes an error, as for robots.txt.
-func (j *judge) requestTDM(ctx context.Context, u *url.URL, userAgent string, f fetcher) (body []byte, err error) {
+func (j *judge) requestTDM(ctx context.Context, u *url.URL, userAgent string, f exchange.Fetcher) (body []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = &policy.PanicError{Value: v}
 		}
 	}()
-	from := lead{kind: report.RequestTDM, origin: f.from, client: f.client}
+	from := exchange.Lead{Kind: report.RequestTDM, Origin: f.From, Client: f.Client}
 	site := u.Host
 	for redirects := 0; ; redirects++ {
 		resp, err := j.getTDM(ctx, u, userAgent, from, f)
@@ -488,7 +489,7 @@ func (j *judge) requestTDM(ctx context.Context, u *url.URL, userAgent string, f 
 			return nil, err
 		}
 		location := resp.Header.Get("Location")
-		if !isRedirect(resp.StatusCode) || location == "" {
+		if !exchange.IsRedirect(resp.StatusCode) || location == "" {
 			return bodyOfTDM(resp)
 		}
 		discardTDM(resp)
@@ -496,18 +497,18 @@ func (j *judge) requestTDM(ctx context.Context, u *url.URL, userAgent string, f 
 		if err != nil || !weburl.IsWeb(next) || next.Host == "" || redirects == tdmRedirects {
 			return nil, &tdmError{reason: "redirect that is not followed", final: true}
 		}
-		from.host = hostname.Of(u)
-		from.payer = cmp.Or(from.payer, site)
+		from.Host = hostname.Of(u)
+		from.Payer = cmp.Or(from.Payer, site)
 		next.User = nil
 		if !policy.SameSite(u, next) {
-			f.header = nil // the credentials in it are not for another site, nor for the robots.txt there
+			f.Header = nil // the credentials in it are not for another site, nor for the robots.txt there
 		}
 		u = next
 	}
 }
 
 // getTDM requests u once and follows no redirect.
-func (j *judge) getTDM(ctx context.Context, u *url.URL, userAgent string, from lead, f fetcher) (*http.Response, error) {
+func (j *judge) getTDM(ctx context.Context, u *url.URL, userAgent string, from exchange.Lead, f exchange.Fetcher) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, err
@@ -515,8 +516,8 @@ func (j *judge) getTDM(ctx context.Context, u *url.URL, userAgent string, from l
 	if userAgent != "" {
 		req.Header.Set("User-Agent", userAgent)
 	}
-	check := func(by origin) (verdict, error) {
-		f.from = by
+	check := func(by exchange.Origin) (verdict, error) {
+		f.From = by
 		return j.judgeTDM(ctx, target{url: u, userAgent: userAgent, isFile: true}, f)
 	}
 	resp, _, err := j.sendOwn(req, tdmPatience, from, check)
@@ -525,7 +526,7 @@ func (j *judge) getTDM(ctx context.Context, u *url.URL, userAgent string, from l
 
 // judgeTDM returns the verdict about a request for a TDMRep file. The error is a *tdmDenial if
 // robots.txt denies it.
-func (j *judge) judgeTDM(ctx context.Context, t target, f fetcher) (verdict, error) {
+func (j *judge) judgeTDM(ctx context.Context, t target, f exchange.Fetcher) (verdict, error) {
 	v, err := j.verdict(ctx, time.Now(), t, f, nil)
 	if err != nil {
 		return v, err
@@ -544,7 +545,7 @@ func (j *judge) judgeTDM(ctx context.Context, t target, f fetcher) (verdict, err
 func bodyOfTDM(resp *http.Response) ([]byte, error) {
 	defer discardTDM(resp)
 	if resp.StatusCode != http.StatusOK {
-		temporary := resp.StatusCode >= 500 || throttled(resp) || resp.StatusCode == http.StatusRequestTimeout
+		temporary := resp.StatusCode >= 500 || exchange.Throttled(resp) || resp.StatusCode == http.StatusRequestTimeout
 		return nil, &tdmError{reason: fmt.Sprintf("status %d", resp.StatusCode), final: !temporary}
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxTDMFile+1))
@@ -560,7 +561,7 @@ func bodyOfTDM(resp *http.Response) ([]byte, error) {
 // discardTDM closes the body of a response. It reads a short one to its end, so that the first page
 // of the site can use the same connection.
 func discardTDM(resp *http.Response) {
-	io.CopyN(io.Discard, resp.Body, maxRedirectBody)
+	io.CopyN(io.Discard, resp.Body, exchange.MaxRedirectBody)
 	resp.Body.Close()
 }
 
@@ -639,7 +640,7 @@ func (p *Plugin) MayFollow(page *colly.Request, href string) error {
 		return err
 	}
 	now := time.Now()
-	host := p.limiter.hosts.At(now, a.Host)
+	host := p.limiter.Hosts.At(now, a.Host)
 	v := nofollowVerdict(now, host, p.settings.of(host.Name()), a, from)
 	return p.judge.enforceNow(&v, u)
 }

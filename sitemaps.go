@@ -13,6 +13,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/feed"
 	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/policy"
@@ -78,13 +79,13 @@ func (s *sitemaps) pending() bool { return s != nil && s.feed.Pending() }
 
 // run reads the pending sitemaps for c. It is called by a hook of c when a request is done, and
 // returns when the sitemaps are read.
-func (s *sitemaps) run(c *colly.Collector, by client) {
+func (s *sitemaps) run(c *colly.Collector, by exchange.Client) {
 	if !s.pending() {
 		return
 	}
 	ctx, release := s.policies.until(c.Context)
 	defer release()
-	s.feed.Run(ctx, &feeder{sitemaps: s, c: c, userAgent: c.UserAgent, fetcher: fetcher{wire: s.limiter.wire, client: by}})
+	s.feed.Run(ctx, &feeder{sitemaps: s, c: c, userAgent: c.UserAgent, fetcher: exchange.Fetcher{Wire: s.limiter.Wire, Client: by}})
 }
 
 // statistics returns the counts so far.
@@ -115,7 +116,7 @@ type feeder struct {
 	*sitemaps
 	c         *colly.Collector // nil if the program takes the pages itself
 	userAgent string
-	fetcher   fetcher
+	fetcher   exchange.Fetcher
 }
 
 // Allowed implements feed.Crawl.
@@ -125,11 +126,11 @@ func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, sitemap st
 		return true, feed.Done // the process that crawls the host judges the page
 	}
 	from := f.leadFrom(site)
-	from.host = leaderOf(site, sitemap, u.String())
-	from.payer = "" // Feed.Scope limits the pages on other sites
-	guard, err := f.sitemaps.limiter.allow(from, host, u)
+	from.Host = leaderOf(site, sitemap, u.String())
+	from.Payer = "" // Feed.Scope limits the pages on other sites
+	guard, err := f.sitemaps.limiter.Allow(from, host, u)
 	if err == nil {
-		_, err = f.judge(ctx, target{url: u}, guardedBy(guard, ""))
+		_, err = f.judge(ctx, target{url: u}, exchange.GuardedBy(guard, ""))
 	}
 	if err == nil {
 		return true, feed.Done
@@ -149,8 +150,8 @@ func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, sitemap st
 func (f *feeder) Cleaned(u *url.URL) *url.URL { return f.sitemaps.cleaned(u) }
 
 // leadFrom returns the lead to a URL that the sitemaps of a site name.
-func (f *feeder) leadFrom(site dialect.Authority) lead {
-	return lead{kind: report.RequestSitemap, origin: origin{host: site.Host, payer: site.Host}, client: f.fetcher.client}
+func (f *feeder) leadFrom(site dialect.Authority) exchange.Lead {
+	return exchange.Lead{Kind: report.RequestSitemap, Origin: exchange.Origin{Host: site.Host, Payer: site.Host}, Client: f.fetcher.Client}
 }
 
 // leaderOf returns the host that leads to a page. This is the site if it has the page or the
@@ -176,11 +177,11 @@ func hasHost(loc, host string) bool {
 }
 
 // judge returns an error if t must not be fetched. from is the origin of the request.
-func (f *feeder) judge(ctx context.Context, t target, from origin) (verdict, error) {
+func (f *feeder) judge(ctx context.Context, t target, from exchange.Origin) (verdict, error) {
 	t.userAgent = f.userAgent
 	by := f.fetcher
-	by.from = from
-	by.readsTDM = true
+	by.From = from
+	by.ReadsTDM = true
 	v, err := f.sitemaps.verdict(ctx, time.Now(), t, by, nil)
 	if err != nil {
 		return verdict{}, err
@@ -196,7 +197,7 @@ func (f *feeder) Get(ctx context.Context, r feed.Request) (*http.Response, time.
 	}
 	from := f.leadFrom(r.Site)
 	if r.By != nil && hostname.Of(u) != r.Site.Host {
-		from.host = hostname.Of(r.By)
+		from.Host = hostname.Of(r.By)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
@@ -205,10 +206,10 @@ func (f *feeder) Get(ctx context.Context, r feed.Request) (*http.Response, time.
 	req.Header = r.Header
 	req.Header.Set("User-Agent", f.userAgent)
 	req.Header.Set("Accept-Encoding", "gzip") // otherwise net/http decompresses the body, and the compressed bytes have no limit
-	check := func(by origin) (verdict, error) { return f.judge(ctx, target{url: u, isFile: true}, by) }
+	check := func(by exchange.Origin) (verdict, error) { return f.judge(ctx, target{url: u, isFile: true}, by) }
 	resp, began, err := f.sitemaps.sendOwn(req, r.Timeout, from, check)
 	if private := (*PrivateNetworkError)(nil); errors.As(err, &private) {
-		err = withKind(err, feed.ErrNotForSite)
+		err = exchange.WithKind(err, feed.ErrNotForSite)
 	}
 	return resp, began, err
 }

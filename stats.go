@@ -36,7 +36,7 @@ func (p *Plugin) Stats() Stats {
 		return Stats{}
 	}
 	// Sorting pointers is faster than sorting the large report.HostStats.
-	sorted := slices.SortedFunc(p.limiter.hosts.All(), func(a, b *pace.Host) int { return strings.Compare(a.Name(), b.Name()) })
+	sorted := slices.SortedFunc(p.limiter.Hosts.All(), func(a, b *pace.Host) int { return strings.Compare(a.Name(), b.Name()) })
 	hosts := make([]report.HostStats, 0, len(sorted))
 	s := p.statsOf(slices.Values(sorted), func(host report.HostStats) { hosts = append(hosts, host) })
 	s.Hosts = hosts
@@ -52,12 +52,12 @@ func (p *Plugin) StatsFunc(visit func(host report.HostStats)) Stats {
 	if p == nil || p.core == nil {
 		return Stats{}
 	}
-	return p.statsOf(p.limiter.hosts.All(), visit)
+	return p.statsOf(p.limiter.Hosts.All(), visit)
 }
 
 // statsOf returns the Stats without Hosts, and calls visit for each of the hosts.
 func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(report.HostStats)) Stats {
-	forgotten := hostStats(p.limiter.hosts.Forgotten())
+	forgotten := hostStats(p.limiter.Hosts.Forgotten())
 	s := Stats{
 		Started:    p.started,
 		Closed:     p.closed.Load(),
@@ -75,7 +75,7 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(report.HostStats
 
 		Revalidation: p.revalidation.statistics(),
 	}
-	s.Signatures, s.LicenseRequired = p.limiter.statistics()
+	s.Signatures, s.LicenseRequired = p.limiter.Statistics()
 	now := time.Now()
 	paused := p.frontier.isPaused()
 	groups := p.limiter.groupsOnDisk(now)

@@ -1,0 +1,208 @@
+package exchange
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/collyrobots/collyrobots/internal/pace"
+	"github.com/collyrobots/collyrobots/internal/redact"
+	"github.com/collyrobots/collyrobots/internal/reporter"
+	"github.com/collyrobots/collyrobots/report"
+)
+
+// errDropped is the Event.Err of a request that net/http sends again.
+var errDropped = errors.New("collyrobots: the connection was dropped before an answer")
+
+// A Trace sends the events of one exchange: report.EventStarted and report.EventAnswered each time that the
+// request is sent.
+//
+// An exchange has started when its headers are written, which *http.Transport reports. With another
+// RoundTripper it has started when it is handed over.
+type Trace struct {
+	Report *reporter.Reporter
+	URL    *url.URL
+	Kind   report.RequestKind // Event.RequestKind
+	From   string             // Event.From
+	reporter.IDs
+
+	// mu protects the fields below it. It is held while an event of the exchange is sent, so that the
+	// events have the order of what happened.
+	mu       sync.Mutex
+	running  bool             // report.EventStarted was sent, and report.EventAnswered was not
+	at       time.Time        // of the start; valid while running
+	status   int              // of the response; 0 before that
+	signed   bool             // the request was signed when it was last sent
+	date     time.Time        // Event.Date
+	remote   net.Addr         // of the connection; nil if it is not known
+	decision *report.Decision // the decision that allows the request; nil for requests of the plugin's own
+}
+
+// IsOn reports whether there is a listener for the events of the exchange.
+func (t *Trace) IsOn() bool { return t.Report.Events.Active() }
+
+// Decide records the decision that allows the request, which is about to start.
+func (t *Trace) Decide(d report.Decision) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.decision = &d
+}
+
+// license reports that the response asks for a license.
+func (t *Trace) license(host *pace.Host) {
+	if !t.IsOn() {
+		return
+	}
+	e := t.event(report.EventLicense, host)
+	e.Status = http.StatusUnauthorized
+	t.Report.Events.Send(e)
+}
+
+// connected is called when there is a connection to an address.
+func (t *Trace) connected(addr net.Addr) {
+	if !t.IsOn() {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.remote = addr
+}
+
+// started is called when the exchange is on the wire.
+func (t *Trace) started(host *pace.Host, ticket *pace.Ticket) {
+	if !t.IsOn() {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.begin(host, ticket, true)
+}
+
+// begin reports the start, unless it was reported before. If sent is true, the exchange reaches the
+// wire now. Otherwise it has started when ticket says. t.mu is held.
+func (t *Trace) begin(host *pace.Host, ticket *pace.Ticket, sent bool) {
+	if t.running {
+		return
+	}
+	t.Report.TellStart(func() report.Event {
+		if sent {
+			ticket.Sent(time.Now())
+		}
+		s := ticket.Report()
+		t.running = true
+		t.at = s.At
+		return t.start(host, s)
+	})
+}
+
+// start returns the event about a start. t.mu is held.
+func (t *Trace) start(host *pace.Host, s pace.Start) report.Event {
+	e := t.event(report.EventStarted, host)
+	e.Time = s.At
+	e.From = t.From
+	e.Group = s.Group
+	e.Gap = s.Gap
+	e.Delay = s.Delay
+	e.Source = report.DelaySource(s.Cause)
+	e.Line = s.Line
+	e.Decision = t.decision
+	return e
+}
+
+// event returns an Event of the exchange, with the current time.
+func (t *Trace) event(kind report.EventKind, host *pace.Host) report.Event {
+	return report.Event{
+		Kind:        kind,
+		Time:        time.Now(),
+		Host:        host.Name(),
+		URL:         t.URL.Redacted(),
+		RequestKind: t.Kind,
+		Collector:   t.Collector,
+		Request:     t.Request,
+	}
+}
+
+// answered is called when the headers of the response are there.
+func (t *Trace) answered(resp *http.Response) {
+	if !t.IsOn() {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.status = resp.StatusCode
+	t.date = dateOf(resp.Header)
+}
+
+// dateOf returns the time at which a server has sent a response, by its clock. It is zero if the
+// header does not say: if Date is malformed, or if a cache has kept the response for some time (RFC
+// 9111, section 5.1), so that Date is older.
+func dateOf(h http.Header) time.Time {
+	if age := h.Get("Age"); age != "" && age != "0" {
+		return time.Time{}
+	}
+	date, _ := http.ParseTime(h.Get("Date"))
+	return date
+}
+
+// setSigned records whether the request was signed.
+func (t *Trace) setSigned(signed bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.signed = signed
+}
+
+// again is called when the request is about to be sent once more. err is the error of the last
+// attempt. It is nil if that got a response, with status 429 or 503.
+func (t *Trace) again(host *pace.Host, err error) {
+	if !t.IsOn() {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.running {
+		t.end(host, 0, err)
+		t.Kind = report.RequestRetry
+		t.From = ""
+	}
+}
+
+// ended is called when the exchange is over, before its place is given back. sent is false if the
+// request was never written, for example because the connection was refused. Then no start is
+// reported.
+func (t *Trace) ended(host *pace.Host, ticket *pace.Ticket, sent bool, bytes int64, err error) {
+	if !t.IsOn() {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if private := (*report.PrivateNetworkError)(nil); !t.running && errors.As(err, &private) {
+		t.Report.TellUnsent(t.URL, err, t.IDs)
+		return
+	}
+	if !sent && !t.running {
+		return
+	}
+	t.begin(host, ticket, false)
+	t.end(host, bytes, err)
+}
+
+// end reports the end of an exchange that has started. t.mu is held.
+func (t *Trace) end(host *pace.Host, bytes int64, err error) {
+	e := t.event(report.EventAnswered, host)
+	e.Status = t.status
+	e.Signed = t.signed
+	e.Date = t.date
+	if t.remote != nil {
+		e.Remote = t.remote.String()
+	}
+	e.Bytes = bytes
+	e.Took = e.Time.Sub(t.at)
+	e.Err = redact.Error(err)
+	t.Report.Events.Send(e)
+	t.running = false
+	t.status = 0
+	t.date = time.Time{}
+}

@@ -125,7 +125,7 @@ func (ctl *controller) admitClient(ctx context.Context, q *request) error {
 		return ctl.admit(ctx, q)
 	}
 	err := ctl.checkWithoutHook(ctx, q)
-	ctl.shadows.compare(ctx, q)
+	q.compare(ctx, ctl.shadows)
 	if err != nil {
 		return err
 	}
@@ -376,7 +376,7 @@ func (ctl *controller) admitWithin(s *backend.Seam, req *http.Request, outer *ca
 		q.marks = outer.client.marks.handOn(ofCarrier)
 	}
 	ctx := req.Context()
-	known := ctl.judge.isKnown(ctx, q)
+	known := ctl.judge.isKnown(ctx, q.now, q.target, q.fetcher())
 	if !known {
 		outer.Ticket.End() // reading robots.txt takes a turn
 	}

@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"syscall"
 
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots/internal/feed"
-	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/internal/pace"
+	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/internal/track"
 	"github.com/collyrobots/collyrobots/report"
 )
@@ -112,6 +114,38 @@ type (
 	// A PaceError reports that a request was not sent under SharedPace because the Pacer failed.
 	PaceError = report.PaceError
 )
+
+// enforce counts v, the verdict on u, if v allows u, and returns no errors. Otherwise err is a
+// *DisallowedError that says why not. The caller must pass err to countDenied when it is certain that the
+// request is not sent. In a dry run err is nil, and dry is the *DisallowedError, which enforce has
+// already counted.
+func enforce(j *judge, v *verdict, u *url.URL, of reporter.IDs) (dry, err error) {
+	if v.rule.Allowed {
+		j.count(v)
+		return nil, nil
+	}
+	denied := &DisallowedError{Decision: v.decision(u)}
+	if j.dryRun {
+		countDenied(j, v.host, denied, of)
+		return denied, nil
+	}
+	return nil, denied
+}
+
+// enforceNow is like enforce for a request of the plugin's own, or a link, which is certainly not sent
+// after a denial.
+func enforceNow(j *judge, v *verdict, u *url.URL) error {
+	_, err := enforce(j, v, u, reporter.IDs{})
+	if o := outcomeOf(err); o.denied != nil {
+		countDenied(j, v.host, o.denied, reporter.IDs{})
+	}
+	return err
+}
+
+// countDenied counts a request that is denied, and sends the event.
+func countDenied(j *judge, host *pace.Host, err *DisallowedError, of reporter.IDs) {
+	err.first = j.countDenied(host, &err.Decision, of)
+}
 
 // A prefixedError is an error whose text begins with the prefix, and does not repeat it after that.
 type prefixedError struct{ error }
@@ -272,17 +306,10 @@ func (o *outcome) readValue(err error) {
 }
 
 // readDecision sets the fields that say more about denied.
-//
-// A denial by WhenForbidden is not one of a file that cannot be read: like that of a rule, it holds
-// as long as the response may be cached.
 func (o *outcome) readDecision(d *Decision) {
-	switch d.Reason {
-	case report.ReasonUnreachable, report.ReasonSiteDown:
-		o.unread = d.Option != policy.OptionWhenForbidden
-		o.silent = o.unread && policy.IsUnanswered(d.Err)
-	case report.ReasonRefused, report.ReasonBudget:
-		o.limited = true
-	}
+	o.unread = isUnread(d)
+	o.silent = isSilent(d)
+	o.limited = d.Reason == report.ReasonRefused || d.Reason == report.ReasonBudget
 }
 
 // findRefusal returns the field refusal of an error without a *refusedError.

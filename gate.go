@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/internal/budget"
 	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/handoff"
 	"github.com/collyrobots/collyrobots/internal/hostname"
@@ -73,6 +74,21 @@ type gate struct {
 	*judge
 	sitemaps   *sitemaps // nil if they are not followed
 	responders []responder
+	limiter    *limiter
+	refusals   *refusals
+	pageLimit  *pageLimit
+}
+
+// newGate returns the gate of a new plugin, with its rules, limits and responders.
+func newGate(j *judge, l *limiter) *gate {
+	g := &gate{
+		judge:     j,
+		limiter:   l,
+		refusals:  &refusals{report: l.Report},
+		pageLimit: &pageLimit{sent: budget.New()},
+	}
+	g.addFeatures()
+	return g
 }
 
 // redirectPatience returns how long a redirect of a collector may wait for a host with this delay.
@@ -109,7 +125,7 @@ func (g *gate) check(ctx context.Context, q *request) error {
 	if q.entry != nil && v.reason != report.ReasonNofollow { // otherwise no collector could visit the pages, or the file was not read
 		g.sitemaps.offer(v.policy)
 	}
-	dry, err := g.enforce(&q.verdict, q.target.url, q.IDs)
+	dry, err := enforce(g.judge, &q.verdict, q.target.url, q.IDs)
 	if q.dry == nil || !again { // without a dry run, the first denial of a URL would be final
 		q.dry = dry
 	}
@@ -163,7 +179,7 @@ func (g *gate) enter(ctx context.Context, q *request, told func()) error {
 	}
 	g.limiter.Join(ctx, q.Host, q.transport(), q.target.url)
 	g.endWaitIfDenied(q)
-	g.limiter.logLongWait(q.now, q.Host, q.verdict.policy)
+	g.delays.logLongWait(q.now, q.Host, q.verdict.policy)
 	if g.report.TellWaiting(q.now, q.Host, q.target.url, q.IDs) && told != nil {
 		told()
 	}
@@ -532,13 +548,20 @@ func (q *request) traceDecision() {
 	}
 }
 
+// compare compares the verdict on q with those of the shadows.
+func (q *request) compare(ctx context.Context, all shadows) {
+	if all.inUse() {
+		all.compare(ctx, q.now, &q.verdict, &q.target, q.fetcher())
+	}
+}
+
 // deniedAgain returns the error of a request that is not sent once more because of err.
 func (q *request) deniedAgain(err error) error {
 	o := outcomeOf(err)
 	if o.denied == nil {
 		return err
 	}
-	q.gate.countDenied(q.Host, o.denied, q.IDs)
+	countDenied(q.gate.judge, q.Host, o.denied, q.IDs)
 	return &refusedError{cause: err, url: q.target.url.Redacted()}
 }
 

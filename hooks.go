@@ -203,7 +203,7 @@ func (h *hooks) admit(q *request, r *colly.Request) error {
 	if err == nil && h.frontier.mustReturn(q) {
 		return errReturned
 	}
-	h.shadows.compare(ctx, q)
+	q.compare(ctx, h.shadows)
 	h.noteDry(q, r)
 	if err != nil {
 		return err
@@ -742,7 +742,7 @@ func (c *core) reject(ctx context.Context, q *request, err error) error {
 	o := outcomeOf(err)
 	switch {
 	case o.denied != nil:
-		c.judge.countDenied(q.Host, o.denied, q.IDs)
+		countDenied(c.judge, q.Host, o.denied, q.IDs)
 	case o.forbidden, o.late:
 		c.report.TellUnsent(q.target.url, err, q.IDs)
 	case q.Host != nil && o.isEnd(ctx):

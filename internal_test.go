@@ -23,7 +23,11 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/feed"
+	"github.com/collyrobots/collyrobots/internal/hostname"
+	"github.com/collyrobots/collyrobots/internal/netguard"
+	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/usage"
@@ -39,34 +43,43 @@ func underRace() bool {
 
 // The tests of this file need unexported names: bounds of memory, and allocations.
 
-// newTestJudge returns the judge of a plugin with these options, and a fetcher that uses web.
-func newTestJudge(t *testing.T, web *robotstest.Web, opts ...Option) (*judge, exchange.Fetcher) {
+// newTestJudge returns a judge with these settings, and a fetcher that uses web.
+func newTestJudge(t *testing.T, web *robotstest.Web, s *settings) (*judge, exchange.Fetcher) {
 	t.Helper()
 	next := web.Transport()
 	t.Cleanup(next.CloseIdleConnections)
-	p, err := New(append(opts, HTTPClient(&http.Client{Transport: next}))...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { p.Close() })
-	_, _, f := p.own(t.Context())
-	return p.judge, f
+	s.complete(false)
+	hosts := pace.New(func(host string) *pace.Rules { return &s.of(host).pace })
+	w := exchange.NewWire(hosts, nil, reporter.New(slog.New(slog.DiscardHandler)))
+	w.Client = &http.Client{Transport: next}
+	w.Networks = netguard.New(func(name string) netguard.Host { return hosts.At(time.Now(), name) }, netguard.AllowAll)
+	w.Quota = netguard.NewQuota(hostname.Registrable, errors.New("too many"))
+	p := newPolicies(s, nil, nil, w)
+	t.Cleanup(func() {
+		p.stop()
+		w.Close()
+		p.close()
+		w.Report.Events.Close()
+	})
+	return newJudge(s, w, p), exchange.Fetcher{Wire: w, Client: exchange.SeamClient{}}
 }
 
 // TestReadersAreShared checks that settings that read robots.txt alike share a reader, that others
 // do not, and that no reader is made twice.
 func TestReadersAreShared(t *testing.T) {
 	web := robotstest.New(t, nil)
-	var opts []Option
-	for i := range 20 {
-		opts = append(opts, ForHosts(fmt.Sprintf("h%d.test", i), MinDelay(time.Duration(i+1)*time.Second), MaxPages(i+1)))
+	settings := new(settings)
+	add := func(pattern string, s hostSettings) {
+		settings.perHost = append(settings.perHost, hostRule{pattern: pattern, hostSettings: s})
 	}
-	opts = append(opts,
-		ForHosts("google.test", Dialect(dialect.Google())),
-		ForHosts("given.test", RobotsTxt([]byte{})),
-		ForHosts("open.test", WhenUnreachable(AllowAll)),
-		ForHosts("token.test", ProductToken("Other")))
-	j, _ := newTestJudge(t, web, opts...)
+	for i := range 20 {
+		add(fmt.Sprintf("h%d.test", i), hostSettings{pace: pace.Rules{MinDelay: time.Duration(i+1) * time.Second}, maxPages: i + 1})
+	}
+	add("google.test", hostSettings{dialect: dialect.Google()})
+	add("given.test", hostSettings{robotsTxt: []byte{}})
+	add("open.test", hostSettings{whenUnreachable: policy.AllowAll})
+	add("token.test", hostSettings{tokens: []string{"Other"}})
+	j, _ := newTestJudge(t, web, settings)
 	first := make(map[string]*reader)
 	for range 3 {
 		for name := range 40 {
@@ -100,7 +113,7 @@ func TestReadersAreShared(t *testing.T) {
 // new one with the same name.
 func TestReadersAreBounded(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: Botaaa\nDisallow: /\n"}})
-	j, f := newTestJudge(t, web)
+	j, f := newTestJudge(t, web, new(settings))
 	decide := func(v *verdict, userAgent string) {
 		t.Helper()
 		a := dialect.Authority{Scheme: "http", Host: "a.test"}

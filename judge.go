@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
-	"github.com/collyrobots/collyrobots/internal/budget"
 	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/pace"
@@ -30,38 +29,29 @@ import (
 // A judge decides about URLs. In a dry run, enforce returns a denial apart from its error, so that the
 // request goes on.
 type judge struct {
-	settings  *settings
-	dryRun    bool
-	shard     shard
-	limiter   *limiter
-	policies  *policies
-	report    *reporter.Reporter
-	decided   *decisions
-	tdm       tdmFiles
-	uses      uses
-	rules     []rule
-	limits    []limit
-	refusals  *refusals
-	pageLimit *pageLimit
+	settings *settings
+	dryRun   bool
+	shard    shard
+	wire     *exchange.Wire
+	delays   delays
+	policies *policies
+	report   *reporter.Reporter
+	decided  *decisions
+	tdm      tdmFiles
+	uses     uses
+	rules    []rule
+	limits   []limit
 }
 
-// newJudge returns the judge of a new plugin, with its limiter and its policies.
-func newJudge(config *config, r *reporter.Reporter) *judge {
-	limiter := newLimiter(config, r)
-	policies := newPolicies(&config.settings, config.shadows, config.store, limiter, r)
-	if config.pacer != nil {
-		limiter.Share(&sharedPace{pacer: config.pacer, report: r})
-	}
+// newJudge returns the judge of a new plugin. The caller sets the fields dryRun, shard, rules and limits.
+func newJudge(s *settings, w *exchange.Wire, p *policies) *judge {
 	return &judge{
-		settings:  &config.settings,
-		dryRun:    config.dryRun,
-		shard:     config.shard,
-		limiter:   limiter,
-		policies:  policies,
-		report:    r,
-		decided:   newDecisions(),
-		refusals:  &refusals{report: r},
-		pageLimit: &pageLimit{sent: budget.New()},
+		settings: s,
+		wire:     w,
+		delays:   delays{Wire: w},
+		policies: p,
+		report:   w.Report,
+		decided:  newDecisions(),
 	}
 }
 
@@ -138,7 +128,7 @@ func (j *judge) decide(ctx context.Context, v *verdict, t target, f exchange.Fet
 			return err
 		}
 	}
-	v.source = j.limiter.setCrawlDelay(v.at, v.host, v.settings, v.reader.name, v.policy)
+	v.source = j.delays.setCrawlDelay(v.at, v.host, v.settings, v.reader.name, v.policy)
 	if v.settings.skips(v.policy.CrawlDelay()) {
 		v.reason = report.ReasonDelay
 	} else {
@@ -196,14 +186,14 @@ func (j *judge) recall(t target, f exchange.Fetcher) (verdict, error) {
 	return v, nil
 }
 
-// isKnown reports whether decide needs no request for robots.txt to decide about q.
-func (j *judge) isKnown(ctx context.Context, q *request) bool {
+// isKnown reports whether decide needs no request for robots.txt to decide about t at now.
+func (j *judge) isKnown(ctx context.Context, now time.Time, t target, f exchange.Fetcher) bool {
 	var v verdict
-	a, err := j.begin(&v, q.now, q.target, q.fetcher())
+	a, err := j.begin(&v, now, t, f)
 	if err != nil || v.policy != nil {
 		return true
 	}
-	return v.reader.known(ctx, q.now, a, v.host) != nil
+	return v.reader.known(ctx, now, a, v.host) != nil
 }
 
 // errNotKnown is the error of recall for a site whose robots.txt is not known.
@@ -220,7 +210,7 @@ func (j *judge) begin(v *verdict, now time.Time, t target, f exchange.Fetcher) (
 	if err := j.shard.owns(a.Host, t.url); err != nil {
 		return a, err
 	}
-	v.host = j.limiter.Hosts.At(now, a.Host)
+	v.host = j.wire.Hosts.At(now, a.Host)
 	a.Host = v.host.Name() // a.Host may be a part of the page's URL, which must not be retained
 	site := a.Host
 	if t.hostHeader != "" {
@@ -244,12 +234,12 @@ func (j *judge) begin(v *verdict, now time.Time, t target, f exchange.Fetcher) (
 // sendOwn is like send, but sends the request only if check returns no error. check gets the origin
 // of the request. It is called again if robots.txt changes before the request has its turn.
 func (j *judge) sendOwn(req *http.Request, timeout time.Duration, from exchange.Lead, check func(exchange.Origin) (verdict, error)) (resp *http.Response, began time.Time, err error) {
-	guard, err := j.limiter.Allow(from, hostname.Of(req.URL), req.URL)
+	guard, err := j.wire.Allow(from, hostname.Of(req.URL), req.URL)
 	if err != nil {
 		j.report.TellUnsent(req.URL, err, reporter.IDs{})
 		return nil, time.Time{}, err
 	}
-	x := &exchange.Exchange{Wire: j.limiter.Wire}
+	x := &exchange.Exchange{Wire: j.wire}
 	x.Permit = permitOf(req.Context(), x, func() (verdict, error) { return check(exchange.GuardedBy(guard, from.Payer)) })
 	err = x.Permit.Check()
 	if err != nil {
@@ -313,46 +303,39 @@ func apply(pol *policy.Policy, u *url.URL) (report.Reason, dialect.Decision) {
 	return report.ReasonRule, d // temoto cannot name the rule that denies
 }
 
-// enforce counts v, the verdict on u, if v allows u, and returns no errors. Otherwise err is a
-// *DisallowedError that says why not. The caller must pass err to countDenied when it is certain that the
-// request is not sent. In a dry run err is nil, and dry is the *DisallowedError, which enforce has
-// already counted.
-func (j *judge) enforce(v *verdict, u *url.URL, of reporter.IDs) (dry, err error) {
-	if v.rule.Allowed {
-		j.decided.add(v.reason)
-		return nil, nil
-	}
-	denied := &DisallowedError{Decision: v.decision(u)}
-	if j.dryRun {
-		j.countDenied(v.host, denied, of)
-		return denied, nil
-	}
-	return nil, denied
-}
+// statistics returns the counts of the decisions by their reasons.
+func (j *judge) statistics() map[report.Reason]int { return j.decided.counts() }
 
-// enforceNow is like enforce for a request of the plugin's own, or a link, which is certainly not sent
-// after a denial.
-func (j *judge) enforceNow(v *verdict, u *url.URL) error {
-	_, err := j.enforce(v, u, reporter.IDs{})
-	if o := outcomeOf(err); o.denied != nil {
-		j.countDenied(v.host, o.denied, reporter.IDs{})
-	}
-	return err
-}
+// count counts v, which allows its URL.
+func (j *judge) count(v *verdict) { j.decided.add(v.reason) }
 
-// countDenied counts a request that is denied, and sends the event.
-func (j *judge) countDenied(host *pace.Host, err *DisallowedError, of reporter.IDs) {
-	j.decided.add(err.Decision.Reason)
+// countDenied counts a request to host that is denied, and sends the event. It reports whether this is
+// the first denial of the host that is notable. A denial is not notable if the host does not respond.
+func (j *judge) countDenied(host *pace.Host, d *report.Decision, of reporter.IDs) (first bool) {
+	j.decided.add(d.Reason)
 	host.Count(0, 1)
-	o := outcomeOf(err)
-	if !o.silent {
-		err.first = host.Mark(reporter.LoggedDenial)
+	if !isSilent(d) {
+		first = host.Mark(reporter.LoggedDenial)
 	}
 	if !j.dryRun {
-		markDenied(host, err.Decision.Reason)
+		markDenied(host, d.Reason)
 	}
-	j.report.TellDenied(host, err.Decision, of)
+	j.report.TellDenied(host, *d, of)
+	return first
 }
+
+// isUnread reports whether d denies a URL because robots.txt cannot be read now.
+//
+// A denial by WhenForbidden is not one of a file that cannot be read: like that of a rule, it holds
+// as long as the response may be cached.
+func isUnread(d *report.Decision) bool {
+	isReason := d.Reason == report.ReasonUnreachable || d.Reason == report.ReasonSiteDown
+	return isReason && d.Option != policy.OptionWhenForbidden
+}
+
+// isSilent reports whether d denies a URL because the host does not respond, so that robots.txt is not
+// known, and no page of the host can be fetched.
+func isSilent(d *report.Decision) bool { return isUnread(d) && policy.IsUnanswered(d.Err) }
 
 // decision returns v, the verdict on u, as a Decision.
 func (v *verdict) decision(u *url.URL) Decision {
@@ -400,11 +383,11 @@ type hostSettings struct {
 	honorCrawlDelay bool
 	honorRate       bool // of HonorRequestRate
 	ignoreRobots    bool
-	grouping        Grouping      // of PaceBy
-	robotsTxt       []byte        // of RobotsTxt; nil if the option is not set
-	whenUnreachable Access        // 0 if the option is not set
-	whenForbidden   Access        // 0 if the option is not set
-	purpose         usage.Purpose // of Purpose; 0 if the option is not set
+	grouping        exchange.Sharing // of PaceBy
+	robotsTxt       []byte           // of RobotsTxt; nil if the option is not set
+	whenUnreachable policy.Access    // 0 if the option is not set
+	whenForbidden   policy.Access    // 0 if the option is not set
+	purpose         usage.Purpose    // of Purpose; 0 if the option is not set
 	enforceUsage    bool
 	tdmRep          bool // of TDMRep
 	enforceTags     bool // of EnforceRobotsTags
@@ -500,6 +483,17 @@ func (s *settings) all() []*hostSettings {
 		all = append(all, &s.perHost[i].hostSettings)
 	}
 	return all
+}
+
+// complete sets the fields that follow from the others.
+func (s *settings) complete(dryRun bool) {
+	all := s.all()
+	for _, s := range all {
+		s.index = slices.IndexFunc(all, s.readsLike)
+		s.pace.Free = dryRun
+		s.pace.MaxDelay = s.longestDelay()
+		s.pace.Shares = s.grouping != exchange.Alone
+	}
 }
 
 // matches reports whether the pattern matches a host, with or without its port.
@@ -645,7 +639,7 @@ func RobotsTxt(body []byte) Option {
 // still gets fewer requests. In most dialects, a site with too many redirects has no robots.txt, so
 // the option does not affect it. Decision.Option is "WhenUnreachable" if this option has decided.
 func WhenUnreachable(a Access) Option {
-	return hostOption(policy.OptionWhenUnreachable, func(s *hostSettings) { s.whenUnreachable = a },
+	return hostOption(policy.OptionWhenUnreachable, func(s *hostSettings) { s.whenUnreachable = policy.Access(a) },
 		accessFault(policy.OptionWhenUnreachable, a))
 }
 
@@ -657,14 +651,14 @@ func WhenUnreachable(a Access) Option {
 // The decision holds as long as that response may be cached: one day, unless Cache-Control shortens
 // that. Decision.Option is "WhenForbidden" if this option has decided.
 func WhenForbidden(a Access) Option {
-	return hostOption(policy.OptionWhenForbidden, func(s *hostSettings) { s.whenForbidden = a },
+	return hostOption(policy.OptionWhenForbidden, func(s *hostSettings) { s.whenForbidden = policy.Access(a) },
 		accessFault(policy.OptionWhenForbidden, a))
 }
 
 // override returns the name of the option that decides in place of the robots.txt of pol, or in
 // place of the dialect. It returns "" if there is none.
 func (s *hostSettings) override(pol *policy.Policy) string {
-	return pol.Override(policy.Access(s.whenUnreachable), policy.Access(s.whenForbidden))
+	return pol.Override(s.whenUnreachable, s.whenForbidden)
 }
 
 // fileOf returns the name of a robots.txt for the log.

@@ -40,21 +40,27 @@ func newLimiter(config *config, r *reporter.Reporter) *limiter {
 	if config.signer != nil {
 		w.Sign(config.signer, config.signWhenAsked)
 	}
+	if config.pacer != nil {
+		w.Share(&sharedPace{pacer: config.pacer, report: r})
+	}
 	return &limiter{Wire: w}
 }
 
 // groupings returns a function that returns the Grouping of a host. The function is nil if no hosts
 // share their pace.
 func (s *settings) groupings() func(host string) exchange.Sharing {
-	if !s.isForAny(func(s *hostSettings) bool { return s.grouping != ByHost }) {
+	if !s.isForAny(func(s *hostSettings) bool { return s.grouping != exchange.Alone }) {
 		return nil
 	}
-	return func(host string) exchange.Sharing { return exchange.Sharing(s.of(host).grouping) }
+	return func(host string) exchange.Sharing { return s.of(host).grouping }
 }
+
+// A delays applies the delays that robots.txt files request to their hosts.
+type delays struct{ *exchange.Wire }
 
 // learn applies the crawl delay of a robots.txt that was just read to its host. It is called before
 // the last request for the file gives its place back, so that no other request comes in between.
-func (l *limiter) learn(s *hostSettings, reader string, pol *policy.Policy) {
+func (l delays) learn(s *hostSettings, reader string, pol *policy.Policy) {
 	now := time.Now()
 	server, _ := policy.Server(pol.Authority)
 	host := l.Hosts.At(now, server)
@@ -66,7 +72,7 @@ func (l *limiter) learn(s *hostSettings, reader string, pol *policy.Policy) {
 
 // found is called for a site whose robots.txt is in the Store, because another process, such as an
 // earlier run, has put it there. private says that the file came from a private address.
-func (l *limiter) found(a dialect.Authority, private bool) {
+func (l delays) found(a dialect.Authority, private bool) {
 	server, _ := policy.Server(a)
 	host := l.Hosts.At(time.Now(), server)
 	if private {
@@ -78,7 +84,7 @@ func (l *limiter) found(a dialect.Authority, private bool) {
 }
 
 // private reports whether the server of an authority is at a private address.
-func (l *limiter) private(a dialect.Authority) bool {
+func (l delays) private(a dialect.Authority) bool {
 	server, _ := policy.Server(a)
 	return l.Networks.Private(server)
 }
@@ -86,7 +92,7 @@ func (l *limiter) private(a dialect.Authority) bool {
 // setCrawlDelay applies the crawl delay of a robots.txt to its host, and returns its source, or the
 // zero Source if the file requests no delay and the host has never had one. If the file cannot be
 // read now, the delay of the last one that was read applies.
-func (l *limiter) setCrawlDelay(now time.Time, host *pace.Host, s *hostSettings, reader string, pol *policy.Policy) pace.Source {
+func (l delays) setCrawlDelay(now time.Time, host *pace.Host, s *hostSettings, reader string, pol *policy.Policy) pace.Source {
 	delay, line, known := pol.LastCrawlDelay()
 	schedule := pol.LastSchedule()
 	if delay == 0 && schedule == nil && host.Plain() {
@@ -120,7 +126,7 @@ func (s *timetable) At(t time.Time) pace.Slot {
 }
 
 // warnOfDelay warns of a crawl delay that is longer than the options accept.
-func (l *limiter) warnOfDelay(s *hostSettings, file string, delay time.Duration) {
+func (l delays) warnOfDelay(s *hostSettings, file string, delay time.Duration) {
 	switch {
 	case s.skips(delay):
 		l.Report.Log.Warn("crawl delay is longer than SkipAbove, host is skipped", "robots", file, "delay", delay, "limit", s.skipAbove)
@@ -143,7 +149,7 @@ const longWait = 10 * time.Second
 
 // logLongWait logs, once for each host and cause, that the pages of a host wait for long. It is
 // called when one more page is about to wait.
-func (l *limiter) logLongWait(now time.Time, host *pace.Host, pol *policy.Policy) {
+func (l delays) logLongWait(now time.Time, host *pace.Host, pol *policy.Policy) {
 	if !host.BusyFor(now, longWait) {
 		return
 	}
@@ -158,7 +164,7 @@ func (l *limiter) logLongWait(now time.Time, host *pace.Host, pol *policy.Policy
 
 // causeOfWait returns the name of the cause of a delay and the option that changes it, if there is
 // one. first reports whether the cause was not logged before. From now on it counts as logged.
-func (l *limiter) causeOfWait(host *pace.Host, c pace.Cause) (cause string, option slog.Attr, first bool) {
+func (l delays) causeOfWait(host *pace.Host, c pace.Cause) (cause string, option slog.Attr, first bool) {
 	switch c {
 	case pace.RetryAfter:
 		return "Retry-After", slog.Attr{}, host.MarkPace(reporter.LoggedRetryAfter) // no option shortens it
@@ -363,6 +369,6 @@ func (g Grouping) String() string {
 //     also holds if the transport has its own dialer and uses an address that the look-up has not
 //     returned.
 func PaceBy(g Grouping) Option {
-	return hostOption("PaceBy", func(s *hostSettings) { s.grouping = g },
+	return hostOption("PaceBy", func(s *hostSettings) { s.grouping = exchange.Sharing(g) },
 		faultIf(g > ByAddress, "PaceBy", "there is no %v", g))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/netguard"
 	"github.com/collyrobots/collyrobots/store"
 	"github.com/collyrobots/collyrobots/store/pacer"
@@ -79,13 +80,7 @@ func configure(opts []Option) (*config, error) {
 	if c.revalidates() && c.store == nil {
 		faults = append(faults, fault("Revalidate", "needs the option Store"))
 	}
-	all := c.all()
-	for _, s := range all {
-		s.index = slices.IndexFunc(all, s.readsLike)
-		s.pace.Free = c.dryRun
-		s.pace.MaxDelay = s.longestDelay()
-		s.pace.Shares = s.grouping != ByHost
-	}
+	c.settings.complete(c.dryRun)
 	return c, errors.Join(faults...)
 }
 
@@ -104,7 +99,7 @@ func (c *config) warnings(warn func(what string, args ...any)) {
 	if c.feed != nil && c.feed.Since.After(time.Now()) {
 		warn("Feed.Since is in the future, so every page with a date is skipped", "since", c.feed.Since)
 	}
-	if c.shard.n > 1 && c.pacer == nil && slices.ContainsFunc(c.all(), func(s *hostSettings) bool { return s.grouping != ByHost }) {
+	if c.shard.n > 1 && c.pacer == nil && slices.ContainsFunc(c.all(), func(s *hostSettings) bool { return s.grouping != exchange.Alone }) {
 		warn("ShardByHost assigns the hosts of one group of PaceBy to different processes, and each keeps a pace of its own; use SharedPace")
 	}
 	for _, d := range c.shadows {

@@ -54,15 +54,19 @@ func New(opts ...Option) (*Plugin, error) {
 	for _, f := range config.onEveryEvent {
 		r.Events.ListenToAll(f)
 	}
-	j := newJudge(config, r)
+	l := newLimiter(config, r)
+	policies := newPolicies(&config.settings, config.shadows, config.store, l.Wire)
+	j := newJudge(&config.settings, l.Wire, policies)
+	j.dryRun = config.dryRun
+	j.shard = config.shard
 	c := &core{
 		judge:     j,
-		gate:      &gate{judge: j},
+		gate:      newGate(j, l),
 		settings:  j.settings,
 		dryRun:    j.dryRun,
 		shard:     j.shard,
-		limiter:   j.limiter,
-		policies:  j.policies,
+		limiter:   l,
+		policies:  policies,
 		report:    r,
 		onDenied:  config.onDenied,
 		started:   time.Now(),
@@ -72,7 +76,6 @@ func New(opts ...Option) (*Plugin, error) {
 		shadows:   newShadows(config.shadows),
 		untracked: newUntracked(),
 	}
-	c.gate.addFeatures()
 	if config.feed != nil {
 		c.sitemaps = newSitemaps(c, *config.feed)
 		c.gate.sitemaps = c.sitemaps
@@ -83,7 +86,7 @@ func New(opts ...Option) (*Plugin, error) {
 	}
 	if config.frontier != nil {
 		c.frontier = newFrontier(config.frontier, c)
-		j.limiter.addStore(config.frontier)
+		l.addStore(config.frontier)
 	}
 	return &Plugin{core: c, controller: &controller{core: c}}, nil
 }

@@ -29,7 +29,7 @@ import (
 // files that they fetch, so a site gets one request for the names that follow.
 type policies struct {
 	report       *reporter.Reporter
-	limiter      *limiter
+	delays       delays
 	settings     *settings
 	store        store.Store // of the user; nil if there is none
 	files        *policy.Files
@@ -76,10 +76,10 @@ const defaultUserAgent = "collyrobots (+https://github.com/collyrobots/collyrobo
 const goUserAgent = "Go-http-client/1.1"
 
 // newPolicies returns the policies of a plugin. kept is the user's store, or nil.
-func newPolicies(s *settings, shadows []dialect.Dialect, kept store.Store, l *limiter, r *reporter.Reporter) *policies {
+func newPolicies(s *settings, shadows []dialect.Dialect, kept store.Store, w *exchange.Wire) *policies {
 	p := &policies{
-		report:   r,
-		limiter:  l,
+		report:   w.Report,
+		delays:   delays{Wire: w},
 		settings: s,
 		store:    kept,
 		files:    policy.NewFiles(),
@@ -246,7 +246,7 @@ func (p *policies) add(s *hostSettings, key readerKey, tokens []string, userAgen
 	}
 	o := p.cacheOptions(s, s.dialect, tokens)
 	o.Memory = p.memory
-	o.Read = func(pol *policy.Policy) { p.limiter.learn(p.settings.ofSite(pol.Authority), key.name, pol) }
+	o.Read = func(pol *policy.Policy) { p.delays.learn(p.settings.ofSite(pol.Authority), key.name, pol) }
 	o.Updated = func(u policy.Update) {
 		of := p.settings.ofSite(u.Policy.Authority)
 		p.logIfNoDelay(of, u.Policy)
@@ -301,13 +301,13 @@ func (p *policies) cacheOptions(s *hostSettings, d dialect.Dialect, tokens []str
 		HonorCrawlDelay:  s.honorCrawlDelay,
 		HonorRequestRate: s.honorRate,
 		Given:            s.robotsTxt,
-		WhenUnreachable:  policy.Access(s.whenUnreachable),
-		WhenForbidden:    policy.Access(s.whenForbidden),
+		WhenUnreachable:  s.whenUnreachable,
+		WhenForbidden:    s.whenForbidden,
 		Store:            p.store,
 		Files:            p.files,
 		Log:              p.report.Log,
-		Found:            p.limiter.found,
-		Private:          p.limiter.private,
+		Found:            p.delays.found,
+		Private:          p.delays.private,
 	}
 }
 

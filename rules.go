@@ -148,6 +148,9 @@ func (m *marks) of(by any) mark {
 	return mark{}
 }
 
+// none reports whether there is no mark.
+func (m *marks) none() bool { return m.first.by == nil }
+
 // set sets the mark of one.by.
 func (m *marks) set(one mark) {
 	if m.first.by == nil || m.first.by == one.by {
@@ -223,7 +226,7 @@ func (g *gate) claim(q *request) error {
 		return nil
 	}
 	q.verdict.deny(d)
-	dry, err := g.enforce(&q.verdict, q.target.url, q.IDs)
+	dry, err := enforce(g.judge, &q.verdict, q.target.url, q.IDs)
 	q.dry = dry
 	if err != nil {
 		return q.denied(err)
@@ -249,7 +252,7 @@ func (g *gate) take(q *request) *denial {
 
 // unclaim undoes claim if q was never sent.
 func (q *request) unclaim() {
-	if q.marks.first.by == nil || q.WasSent() {
+	if q.marks.none() || q.WasSent() {
 		return
 	}
 	now := time.Now()

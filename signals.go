@@ -642,7 +642,7 @@ func (p *Plugin) MayFollow(page *colly.Request, href string) error {
 	now := time.Now()
 	host := p.limiter.Hosts.At(now, a.Host)
 	v := nofollowVerdict(now, host, p.settings.of(host.Name()), a, from)
-	return p.judge.enforceNow(&v, u)
+	return enforceNow(p.judge, &v, u)
 }
 
 // tagsOf returns the rules that apply to a page. If html is true, it also reads the meta elements.

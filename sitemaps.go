@@ -85,7 +85,7 @@ func (s *sitemaps) run(c *colly.Collector, by exchange.Client) {
 	}
 	ctx, release := s.policies.until(c.Context)
 	defer release()
-	s.feed.Run(ctx, &feeder{sitemaps: s, c: c, userAgent: c.UserAgent, fetcher: exchange.Fetcher{Wire: s.limiter.Wire, Client: by}})
+	s.feed.Run(ctx, &feeder{sitemaps: s, c: c, userAgent: c.UserAgent, fetcher: exchange.Fetcher{Wire: s.wire, Client: by}})
 }
 
 // statistics returns the counts so far.
@@ -128,7 +128,7 @@ func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, sitemap st
 	from := f.leadFrom(site)
 	from.Host = leaderOf(site, sitemap, u.String())
 	from.Payer = "" // Feed.Scope limits the pages on other sites
-	guard, err := f.sitemaps.limiter.Allow(from, host, u)
+	guard, err := f.sitemaps.wire.Allow(from, host, u)
 	if err == nil {
 		_, err = f.judge(ctx, target{url: u}, exchange.GuardedBy(guard, ""))
 	}
@@ -186,7 +186,7 @@ func (f *feeder) judge(ctx context.Context, t target, from exchange.Origin) (ver
 	if err != nil {
 		return verdict{}, err
 	}
-	return v, f.sitemaps.enforceNow(&v, t.url)
+	return v, enforceNow(f.sitemaps.judge, &v, t.url)
 }
 
 // Get implements feed.Crawl.

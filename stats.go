@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/report"
 )
 
@@ -64,7 +66,7 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(report.HostStats
 		ClosedAt:   p.closedAt(),
 		Totals:     forgotten,
 		NotSent:    p.unsent.statistics(),
-		Decisions:  p.judge.decided.counts(),
+		Decisions:  p.judge.statistics(),
 		Policies:   p.policies.statistics(),
 		Forgotten:  forgotten,
 		RobotsTags: p.tagCounts.statistics(),
@@ -94,9 +96,7 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(report.HostStats
 		visit(stats)
 	}
 	s.GapOverDelay = s.Totals.GapOverDelay
-	for _, shadow := range p.shadows {
-		s.Shadows = append(s.Shadows, shadow.statistics())
-	}
+	s.Shadows = p.shadows.statistics()
 	return s
 }
 
@@ -113,13 +113,13 @@ func countEnding(s *Stats, e report.Ending) {
 
 // addLimits sets the fields of StopRefused and MaxPages.
 func (p *Plugin) addLimits(s *report.HostStats) {
-	refusals := p.judge.refusals.hosts.Status(s.Host)
+	refusals := p.gate.refusals.hosts.Status(s.Host)
 	s.RefusalsInRow = refusals.InRow
 	s.Stopped = refusals.Since
 	s.NextTry = refusals.Until
 	s.MaxPages = p.settings.of(s.Host).maxPages
 	if s.MaxPages > 0 {
-		s.PagesSent = p.judge.pageLimit.sent.Used(s.Host)
+		s.PagesSent = p.gate.pageLimit.sent.Used(s.Host)
 	}
 }
 
@@ -209,14 +209,6 @@ func (d *decisions) counts() map[report.Reason]int {
 	return counts
 }
 
-// Bits of pace.Host.Mark that say why pages of a host were not sent.
-const (
-	leftByBudget = 1 << (iota + 8)
-	leftByRefusals
-	leftByCancel
-	leftByClose
-)
-
 // closedAt returns the time of the first Close, or zero before it.
 func (p *Plugin) closedAt() time.Time {
 	if at := p.ended.Load(); at != nil {
@@ -229,9 +221,9 @@ func (p *Plugin) closedAt() time.Time {
 func markDenied(host *pace.Host, why report.Reason) {
 	switch why {
 	case report.ReasonBudget:
-		host.Mark(leftByBudget)
+		host.Mark(reporter.LeftByBudget)
 	case report.ReasonRefused:
-		host.Mark(leftByRefusals)
+		host.Mark(reporter.LeftByRefusals)
 	}
 }
 
@@ -239,10 +231,10 @@ func markDenied(host *pace.Host, why report.Reason) {
 // or, if closed is false, because the context of the page has ended.
 func markEnded(host *pace.Host, closed bool) {
 	if closed {
-		host.Mark(leftByClose)
+		host.Mark(reporter.LeftByClose)
 		return
 	}
-	host.Mark(leftByCancel)
+	host.Mark(reporter.LeftByCancel)
 }
 
 // unsentCounts counts the pages that waited for their host when the crawl ended.
@@ -290,15 +282,15 @@ func endingOf(s pace.Stats, onDisk int, closed, paused bool) report.Ending {
 	switch {
 	case s.Busy, s.Requests+s.Pages+s.Denied == 0:
 		return ""
-	case s.Marks&leftByClose != 0:
+	case s.Marks&reporter.LeftByClose != 0:
 		return report.EndingClosed
-	case s.Marks&leftByCancel != 0:
+	case s.Marks&reporter.LeftByCancel != 0:
 		return report.EndingCancelled
 	case onDisk > 0 && !closed && !paused:
 		return ""
-	case s.Marks&leftByRefusals != 0:
+	case s.Marks&reporter.LeftByRefusals != 0:
 		return report.EndingRefused
-	case s.Marks&leftByBudget != 0:
+	case s.Marks&reporter.LeftByBudget != 0:
 		return report.EndingBudget
 	case onDisk > 0 && closed:
 		return report.EndingClosed
@@ -354,30 +346,40 @@ func newShadows(dialects []dialect.Dialect) (all shadows) {
 	return all
 }
 
-// compare compares the decision about q with those of the shadows, unless robots.txt is ignored.
-func (all shadows) compare(ctx context.Context, q *request) {
-	v := q.verdict
-	if len(all) == 0 || v.reader == nil || v.reason == report.ReasonNofollow {
+// statistics returns the statistics of all shadows.
+func (all shadows) statistics() (stats []report.ShadowStats) {
+	for _, shadow := range all {
+		stats = append(stats, shadow.statistics())
+	}
+	return stats
+}
+
+// inUse reports whether there is a shadow.
+func (all shadows) inUse() bool { return len(all) > 0 }
+
+// compare compares v, the decision about t at now, with those of the shadows, unless robots.txt is
+// ignored. f fetches robots.txt for t.
+func (all shadows) compare(ctx context.Context, now time.Time, v *verdict, t *target, f exchange.Fetcher) {
+	if v.reader == nil || v.reason == report.ReasonNofollow {
 		return
 	}
-	u := q.target.url
 	if policy.IsUnanswered(v.policy.Err()) {
 		return // each shadow would fetch robots.txt again
 	}
 	for i, cache := range v.reader.shadows {
-		pol, err := v.reader.get(ctx, cache, v.policy.Authority, q.target.userAgent, q.fetcher())
+		pol, err := v.reader.get(ctx, cache, v.policy.Authority, t.userAgent, f)
 		if err != nil {
 			continue // the plugin is closed, or the context has ended
 		}
 		settings := *v.settings
 		settings.dialect = all[i].stats.Dialect
 		other := verdict{host: v.host, settings: &settings, policy: pol, tdm: v.tdm}
-		other.reason, other.rule = apply(pol, u)
+		other.reason, other.rule = apply(pol, t.url)
 		if other.rule.Allowed {
-			if d := (usageRule{}).judge(q.now, candidateOf(&other, &q.target)); d != nil {
+			if d := (usageRule{}).judge(now, candidateOf(&other, t)); d != nil {
 				other.deny(d)
 			}
 		}
-		all[i].add(v, other, u)
+		all[i].add(*v, other, t.url)
 	}
 }

@@ -38,7 +38,7 @@ func New(log *slog.Logger) *Reporter {
 }
 
 // Bits of pace.Host.Mark for messages that were logged about a host. Bits 6 and 7 belong to
-// internal/netguard, and those from leftByBudget on to stats.go.
+// internal/netguard.
 const (
 	LoggedDenial = 1 << iota
 	LoggedCrawlDelay
@@ -46,6 +46,14 @@ const (
 	LoggedBackOff
 	LoggedRequestRate
 	LoggedVisitTime
+)
+
+// Bits of pace.Host.Mark that say why pages of a host were not sent.
+const (
+	LeftByBudget = 1 << (iota + 8)
+	LeftByRefusals
+	LeftByCancel
+	LeftByClose
 )
 
 // Warn logs a probable mistake in the program. It logs each message once.

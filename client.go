@@ -10,6 +10,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/hostname"
+	"github.com/collyrobots/collyrobots/internal/judge"
 	"github.com/collyrobots/collyrobots/report"
 )
 
@@ -104,7 +105,7 @@ type clients struct{ *controller }
 
 // Before implements backend.Controller.
 func (c *clients) Before(s *backend.Seam, req *http.Request) (backend.Trip, error) {
-	if !hasRobots(req.URL) {
+	if !judge.HasRobots(req.URL) {
 		return nil, nil
 	}
 	q := c.controller.newTransportRequest(s, req)
@@ -140,7 +141,7 @@ func (ctl *controller) admitClient(ctx context.Context, q *request) error {
 func (c *core) newTransportRequest(s *backend.Seam, req *http.Request) *request {
 	q := c.newClientRequest(req)
 	if _, set := req.Header["User-Agent"]; !set {
-		q.target.userAgent = goUserAgent
+		q.target.UserAgent = judge.GoUserAgent
 	}
 	q.seam = s
 	q.header = req.Header
@@ -152,9 +153,9 @@ func (c *core) newTransportRequest(s *backend.Seam, req *http.Request) *request 
 func (c *core) newClientRequest(req *http.Request) *request {
 	q := &request{gate: c.gate, now: time.Now()}
 	q.Wire = c.limiter.Wire
-	q.target = target{url: req.URL, userAgent: userAgentOf(req.Header)}
+	q.target = judge.Target{URL: req.URL, UserAgent: judge.UserAgentOf(req.Header)}
 	if req.Host != req.URL.Host {
-		q.target.hostHeader = req.Host
+		q.target.HostHeader = req.Host
 	}
 	q.follow(req.Response)
 	if before, ok := handedOn(req.Response); ok {
@@ -196,13 +197,13 @@ func (p *Plugin) Acquire(ctx context.Context, req *http.Request) (*Turn, error) 
 	if req == nil || req.URL == nil {
 		return nil, ErrNilRequest
 	}
-	if !hasRobots(req.URL) {
+	if !judge.HasRobots(req.URL) {
 		return &Turn{ended: true}, nil
 	}
 	ctx, _, f := p.own(ctx)
 	q := p.newClientRequest(req)
 	u := *req.URL
-	q.target.url = &u // the program may change req before it ends the Turn
+	q.target.URL = &u // the program may change req before it ends the Turn
 	q.client = f.Client
 	q.header = req.Header
 	q.Ticket.Expires()
@@ -222,7 +223,7 @@ func (t *Turn) Decision() Decision {
 	if t == nil || t.q == nil {
 		return Decision{}
 	}
-	return t.q.verdict.decision(t.q.target.url)
+	return t.q.verdict.Decision(t.q.target.URL)
 }
 
 // Answered reports the status and the header of the response. On 429 and 503 the plugin slows down,
@@ -244,7 +245,7 @@ func (t *Turn) answered(resp *http.Response) (log func()) {
 	if t.ended {
 		return nil
 	}
-	resp.Request = &http.Request{URL: t.q.target.url}
+	resp.Request = &http.Request{URL: t.q.target.URL}
 	_, log = t.q.Answered(resp)
 	return log
 }
@@ -318,7 +319,7 @@ type carrier struct {
 // url returns the URL that the carrier is admitted for.
 func (c *carrier) url() *url.URL {
 	if c.client != nil {
-		return c.client.target.url
+		return c.client.target.URL
 	}
 	return c.Trace.URL
 }
@@ -349,7 +350,7 @@ func (rt *roundTripper) carrierOf(req *http.Request) *carrier {
 func (c *carrier) carries(req *http.Request, next http.RoundTripper) bool {
 	name := hostname.Of(req.URL)
 	switch {
-	case !hasRobots(req.URL), name == "":
+	case !judge.HasRobots(req.URL), name == "":
 		return false
 	case name == c.Host.Name():
 		return true
@@ -373,10 +374,10 @@ func (ctl *controller) admitWithin(s *backend.Seam, req *http.Request, outer *ca
 	q.carried = true
 	q.redirect = false // it does not wait
 	if outer.client != nil {
-		q.marks = outer.client.marks.handOn(ofCarrier)
+		q.marks = outer.client.marks.HandOn(judge.OfCarrier)
 	}
 	ctx := req.Context()
-	known := ctl.judge.isKnown(ctx, q.now, q.target, q.fetcher())
+	known := ctl.judge.IsKnown(ctx, q.now, q.target, q.fetcher())
 	if !known {
 		outer.Ticket.End() // reading robots.txt takes a turn
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots/internal/feed"
+	"github.com/collyrobots/collyrobots/internal/judge"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/internal/track"
@@ -116,17 +117,17 @@ type (
 )
 
 // enforce counts v, the verdict on u, if v allows u, and returns no errors. Otherwise err is a
-// *DisallowedError that says why not. The caller must pass err to countDenied when it is certain that the
+// *DisallowedError that says why not. The caller must pass err to CountDenied when it is certain that the
 // request is not sent. In a dry run err is nil, and dry is the *DisallowedError, which enforce has
 // already counted.
-func enforce(j *judge, v *verdict, u *url.URL, of reporter.IDs) (dry, err error) {
-	if v.rule.Allowed {
-		j.count(v)
+func enforce(j *judge.Judge, v *judge.Verdict, u *url.URL, of reporter.IDs) (dry, err error) {
+	if v.Rule.Allowed {
+		j.Count(v)
 		return nil, nil
 	}
-	denied := &DisallowedError{Decision: v.decision(u)}
-	if j.dryRun {
-		countDenied(j, v.host, denied, of)
+	denied := &DisallowedError{Decision: v.Decision(u)}
+	if j.DryRun {
+		countDenied(j, v.Host, denied, of)
 		return denied, nil
 	}
 	return nil, denied
@@ -134,17 +135,17 @@ func enforce(j *judge, v *verdict, u *url.URL, of reporter.IDs) (dry, err error)
 
 // enforceNow is like enforce for a request of the plugin's own, or a link, which is certainly not sent
 // after a denial.
-func enforceNow(j *judge, v *verdict, u *url.URL) error {
+func enforceNow(j *judge.Judge, v *judge.Verdict, u *url.URL) error {
 	_, err := enforce(j, v, u, reporter.IDs{})
 	if o := outcomeOf(err); o.denied != nil {
-		countDenied(j, v.host, o.denied, reporter.IDs{})
+		countDenied(j, v.Host, o.denied, reporter.IDs{})
 	}
 	return err
 }
 
 // countDenied counts a request that is denied, and sends the event.
-func countDenied(j *judge, host *pace.Host, err *DisallowedError, of reporter.IDs) {
-	err.first = j.countDenied(host, &err.Decision, of)
+func countDenied(j *judge.Judge, host *pace.Host, err *DisallowedError, of reporter.IDs) {
+	err.first = j.CountDenied(host, &err.Decision, of)
 }
 
 // A prefixedError is an error whose text begins with the prefix, and does not repeat it after that.
@@ -307,8 +308,8 @@ func (o *outcome) readValue(err error) {
 
 // readDecision sets the fields that say more about denied.
 func (o *outcome) readDecision(d *Decision) {
-	o.unread = isUnread(d)
-	o.silent = isSilent(d)
+	o.unread = judge.IsUnread(d)
+	o.silent = judge.IsSilent(d)
 	o.limited = d.Reason == report.ReasonRefused || d.Reason == report.ReasonBudget
 }
 

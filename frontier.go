@@ -17,6 +17,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/arrivals"
 	"github.com/collyrobots/collyrobots/internal/feed"
 	"github.com/collyrobots/collyrobots/internal/hostname"
+	"github.com/collyrobots/collyrobots/internal/judge"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/internal/reporter"
@@ -244,7 +245,7 @@ func (h *hooks) guardCallbacks() {
 
 // isRecordable reports whether a request is one that the option Frontier records.
 func (h *hooks) isRecordable(r *colly.Request) bool {
-	if r.Method != http.MethodGet || hasBody(r) || !hasRobots(r.URL) {
+	if r.Method != http.MethodGet || hasBody(r) || !judge.HasRobots(r.URL) {
 		return false
 	}
 	if !h.c.Async {
@@ -273,7 +274,7 @@ func (h *hooks) newPageOf(r *colly.Request, fed *fedPage) *urlstore.Page {
 		Depth:     r.Depth,
 		Request:   h.marshal(r),
 	}
-	if u := h.judge.cleaned(r.URL); u != r.URL {
+	if u := h.judge.Cleaned(r.URL); u != r.URL {
 		p.Key = u.String()
 	}
 	if fed != nil {
@@ -348,7 +349,7 @@ func (h *hooks) record(r *colly.Request, fed *fedPage) (page *fedPage, goOn bool
 	switch {
 	case a.submitted != nil:
 		return a.submitted, true
-	case a.page == nil, r.IsAbort(), h.shard.owns(a.page.Host, r.URL) != nil, !h.dryRun && h.links.Origin(r) != "":
+	case a.page == nil, r.IsAbort(), h.shard.Owns(a.page.Host, r.URL) != nil, !h.dryRun && h.links.Origin(r) != "":
 		return fed, true
 	case h.closed.Load():
 		a.unrecorded = true
@@ -406,11 +407,11 @@ func (f *frontier) mustReturnUnchecked(ctx context.Context, q *request) bool {
 	if f == nil || q.fed == nil || !q.fed.recorded {
 		return false
 	}
-	host := f.limiter.Hosts.At(q.now, hostname.Of(q.target.url))
+	host := f.limiter.Hosts.At(q.now, hostname.Of(q.target.URL))
 	if !host.Rules().Shares {
 		return false
 	}
-	f.limiter.Join(ctx, host, q.transport(), q.target.url)
+	f.limiter.Join(ctx, host, q.transport(), q.target.URL)
 	q.Host = host
 	return f.mustReturn(q)
 }

@@ -15,47 +15,11 @@ import (
 	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/handoff"
 	"github.com/collyrobots/collyrobots/internal/hostname"
+	"github.com/collyrobots/collyrobots/internal/judge"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/reporter"
-	"github.com/collyrobots/collyrobots/internal/weburl"
 	"github.com/collyrobots/collyrobots/report"
 )
-
-// A target is what a request asks for, as far as robots.txt is concerned.
-type target struct {
-	url        *url.URL
-	hostHeader string // the Host header that the user has set; "" if the header is the host of url
-	userAgent  string // the User-Agent header
-	linkedFrom string // the page whose link must not be followed; "" if it may be
-	isFile     bool   // a file that the plugin reads, so usage preferences and MaxPages do not apply
-}
-
-// targetOf returns the target of a request with these properties. host is the Host header that will
-// be sent. It counts only if the user has set it, so it must also be among the headers. Otherwise
-// Colly has taken it from the URL, and if it differs from u, a callback has changed the URL since.
-func targetOf(u *url.URL, host string, header http.Header) target {
-	t := target{url: u, userAgent: userAgentOf(header)}
-	if host == u.Host || host == "" {
-		return t
-	}
-	if set := header["Host"]; len(set) > 0 && set[0] == host {
-		t.hostHeader = host
-	}
-	return t
-}
-
-// userAgentOf returns the user agent in the headers of a request.
-func userAgentOf(header http.Header) string {
-	if values := header["User-Agent"]; len(values) > 0 {
-		return values[0]
-	}
-	return ""
-}
-
-// hasRobots reports whether robots.txt applies to u. It applies to ftp URLs because the collector's
-// transport may speak ftp (RFC 9309, section 2.3). If it does not, robots.txt cannot be read, and
-// the request is denied instead of failing in the transport.
-func hasRobots(u *url.URL) bool { return weburl.IsWeb(u) || u.Scheme == "ftp" }
 
 // A gate admits the requests of collectors and clients. There are three steps:
 //
@@ -71,7 +35,7 @@ func hasRobots(u *url.URL) bool { return weburl.IsWeb(u) || u.Scheme == "ftp" }
 //
 // The caller sets the fields target, client, header and now of the request before each step.
 type gate struct {
-	*judge
+	*judge.Judge
 	sitemaps   *sitemaps // nil if they are not followed
 	responders []responder
 	limiter    *limiter
@@ -80,9 +44,9 @@ type gate struct {
 }
 
 // newGate returns the gate of a new plugin, with its rules, limits and responders.
-func newGate(j *judge, l *limiter) *gate {
+func newGate(j *judge.Judge, l *limiter) *gate {
 	g := &gate{
-		judge:     j,
+		Judge:     j,
 		limiter:   l,
 		refusals:  &refusals{report: l.Report},
 		pageLimit: &pageLimit{sent: budget.New()},
@@ -108,24 +72,24 @@ func (g *gate) check(ctx context.Context, q *request) error {
 	}
 	again := q.isJudged() && q.unchanged()
 	f := q.fetcher()
-	followed := q.target.linkedFrom == "" || g.dryRun
+	followed := q.target.LinkedFrom == "" || g.DryRun
 	f.ReadsTDM = !again && followed && !q.carried // if q was judged before, it may have its turn, and the file would take that turn
-	v, err := g.verdict(ctx, q.now, q.target, f, q)
+	v, err := g.Verdict(ctx, q.now, q.target, f, q)
 	if err != nil {
 		return err
 	}
-	q.now = v.at
-	if err := robotsAtPrivateAddress(v.policy, q.Guard); err != nil {
+	q.now = v.At
+	if err := robotsAtPrivateAddress(v.Policy, q.Guard); err != nil {
 		return err
 	}
 	q.set(&v)
-	if (v.reason == report.ReasonUnreachable || v.reason == report.ReasonSiteDown) && !v.policy.Refused() {
-		v.host.Skip(q.now, &q.Ticket) // the next page reads robots.txt again, when its turn comes
+	if (v.Reason == report.ReasonUnreachable || v.Reason == report.ReasonSiteDown) && !v.Policy.Refused() {
+		v.Host.Skip(q.now, &q.Ticket) // the next page reads robots.txt again, when its turn comes
 	}
-	if q.entry != nil && v.reason != report.ReasonNofollow { // otherwise no collector could visit the pages, or the file was not read
-		g.sitemaps.offer(v.policy)
+	if q.entry != nil && v.Reason != report.ReasonNofollow { // otherwise no collector could visit the pages, or the file was not read
+		g.sitemaps.offer(v.Policy)
 	}
-	dry, err := enforce(g.judge, &q.verdict, q.target.url, q.IDs)
+	dry, err := enforce(g.Judge, &q.verdict, q.target.URL, q.IDs)
 	if q.dry == nil || !again { // without a dry run, the first denial of a URL would be final
 		q.dry = dry
 	}
@@ -148,7 +112,7 @@ func (g *gate) protect(q *request) error {
 	if q.from == "" && !g.limiter.Networks.DeniesAll() || q.isJudged() && q.unchanged() {
 		return nil
 	}
-	guard, err := g.limiter.Guard(q.from, hostname.Of(q.target.url), q.target.url)
+	guard, err := g.limiter.Guard(q.from, hostname.Of(q.target.URL), q.target.URL)
 	q.Guard = guard
 	return err
 }
@@ -177,10 +141,10 @@ func (g *gate) enter(ctx context.Context, q *request, told func()) error {
 	if q.Host.MayEnter(&q.Ticket) {
 		return nil
 	}
-	g.limiter.Join(ctx, q.Host, q.transport(), q.target.url)
+	g.limiter.Join(ctx, q.Host, q.transport(), q.target.URL)
 	g.endWaitIfDenied(q)
-	g.delays.logLongWait(q.now, q.Host, q.verdict.policy)
-	if g.report.TellWaiting(q.now, q.Host, q.target.url, q.IDs) && told != nil {
+	g.Delays.LogLongWait(q.now, q.Host, q.verdict.Policy)
+	if g.Report.TellWaiting(q.now, q.Host, q.target.URL, q.IDs) && told != nil {
 		told()
 	}
 	wait := func() error { return g.awaitTurn(ctx, q) }
@@ -209,7 +173,7 @@ func (g *gate) awaitTurn(ctx context.Context, q *request) error {
 // because a later callback may abort q. In a dry run, the hooks need the result earlier.
 func (g *gate) start(ctx context.Context, q *request, direct bool) error {
 	err := g.startAllowed(ctx, q, direct)
-	if err != nil || !direct && !g.dryRun {
+	if err != nil || !direct && !g.DryRun {
 		return err
 	}
 	err = g.claim(q)
@@ -227,7 +191,7 @@ func (g *gate) startAllowed(ctx context.Context, q *request, direct bool) error 
 		if s != exchange.Unread {
 			return s
 		}
-		if q.verdict.policy.MayServe(q.now) {
+		if q.verdict.Policy.MayServe(q.now) {
 			return exchange.Same
 		}
 		q.GiveBack()
@@ -254,7 +218,7 @@ type request struct {
 	gate  *gate
 
 	ctx      context.Context // of the request on the wire; nil before that, and for a Turn
-	target   target
+	target   judge.Target
 	redirect bool            // it follows a redirect
 	carried  bool            // it is sent in the turn of its carrier
 	from     string          // the host that led to it; "" if the program has requested it
@@ -263,26 +227,26 @@ type request struct {
 	header   http.Header     // the headers of the request, as of the current step
 	now      time.Time       // the clock of the current step; set when the step begins and after each wait
 
-	verdict    verdict     // zero before the first check
-	judged     url.URL     // the URL of the verdict or the refusal; a callback may change *target.url later
-	dry        error       // in a dry run, the first reason to deny the URL; nil if there is none
-	refusal    error       // why it must not be sent; nil if it may be sent
-	unanswered http.Header // the headers of the page when robots.txt got no response; nil if it got one
-	uncached   bool        // its headers keep Colly from serving it from CacheDir
-	reread     bool        // robots.txt was read when its turn came, so that is not done again
-	known      knownPage   // what an earlier visit has left in the Store
+	verdict    judge.Verdict // zero before the first check
+	judged     url.URL       // the URL of the verdict or the refusal; a callback may change *target.url later
+	dry        error         // in a dry run, the first reason to deny the URL; nil if there is none
+	refusal    error         // why it must not be sent; nil if it may be sent
+	unanswered http.Header   // the headers of the page when robots.txt got no response; nil if it got one
+	uncached   bool          // its headers keep Colly from serving it from CacheDir
+	reread     bool          // robots.txt was read when its turn came, so that is not done again
+	known      knownPage     // what an earlier visit has left in the Store
 }
 
 // A page is what all exchanges of one colly.Request share: the request and the redirects that
 // follow it.
 type page struct {
 	reporter.IDs
-	early bool       // each place is given back when the headers are there: callbacks may visit the host
-	name  *string    // the collector's UserAgent; nil if it does not count or is not known
-	fed   *fedPage   // nil if no sitemap lists it
-	store *pageStore // of the collector; nil if the page is not requested conditionally
-	after func()     // is called when the last exchange has ended; may be nil
-	marks marks      // of the limits and the responders
+	early bool        // each place is given back when the headers are there: callbacks may visit the host
+	name  *string     // the collector's UserAgent; nil if it does not count or is not known
+	fed   *fedPage    // nil if no sitemap lists it
+	store *pageStore  // of the collector; nil if the page is not requested conditionally
+	after func()      // is called when the last exchange has ended; may be nil
+	marks judge.Marks // of the limits and the responders
 }
 
 // newRequest returns the record of a request with this URL, held by the caller.
@@ -293,7 +257,7 @@ func (c *core) newRequest(u *url.URL, p page) *request {
 	q.entry = e
 	q.gate = c.gate
 	q.Wire = c.limiter.Wire
-	q.target.url = u
+	q.target.URL = u
 	q.page = p
 	q.now = now
 	return q
@@ -344,22 +308,22 @@ func (q *request) abandon() {
 
 // set records a verdict. It writes q.host only if the host has changed, because a request is also
 // judged before it is sent again, and a transport may then read q.host at the same time.
-func (q *request) set(v *verdict) {
-	if q.Host != v.host {
+func (q *request) set(v *judge.Verdict) {
+	if q.Host != v.Host {
 		q.Ticket.End()
-		q.Host = v.host
+		q.Host = v.Host
 	}
 	q.verdict = *v
-	q.judged = *q.target.url
+	q.judged = *q.target.URL
 	q.refusal = nil
-	v.obeyedBy(&q.Ticket)
+	v.ObeyedBy(&q.Ticket)
 }
 
 // isJudged reports whether there is a verdict on q.
-func (q *request) isJudged() bool { return q.verdict.policy != nil }
+func (q *request) isJudged() bool { return q.verdict.Policy != nil }
 
 // unchanged reports whether the URL of q is still the one that was judged.
-func (q *request) unchanged() bool { return *q.target.url == q.judged }
+func (q *request) unchanged() bool { return *q.target.URL == q.judged }
 
 // denied returns the error of a request that robots.txt denies.
 func (q *request) denied(err error) error {
@@ -377,7 +341,7 @@ func (q *request) denied(err error) error {
 func (q *request) refuse(err error) {
 	q.Ticket.End()
 	q.refusal = err
-	q.judged = *q.target.url
+	q.judged = *q.target.URL
 }
 
 // stillRefused reports whether the refusal of q holds for a page with this header. A callback may
@@ -396,12 +360,12 @@ func (q *request) stillRefused(header http.Header) bool {
 // turn, which is that of q.
 func (q *request) newest(ctx context.Context) *policy.Policy {
 	v := &q.verdict
-	if v.settings.ignoreRobots || v.policy.Fresh(q.now) {
-		return v.policy
+	if v.Settings.IgnoreRobots || v.Policy.Fresh(q.now) {
+		return v.Policy
 	}
-	known := v.reader.known(ctx, q.now, v.policy.Authority, q.Host)
+	known := v.Reader.Known(ctx, q.now, v.Policy.Authority, q.Host)
 	if known == nil && q.reread {
-		return v.policy
+		return v.Policy
 	}
 	q.reread = known == nil
 	return known
@@ -410,7 +374,7 @@ func (q *request) newest(ctx context.Context) *policy.Policy {
 // standing compares the policy that q was judged by with the one that decides now.
 func (q *request) standing(ctx context.Context) exchange.Standing {
 	switch q.newest(ctx) {
-	case q.verdict.policy:
+	case q.verdict.Policy:
 		return exchange.Same
 	case nil:
 		return exchange.Unread
@@ -433,7 +397,7 @@ func (q *request) transport() http.RoundTripper {
 // wait waits until q may start, as pace.Host.Start does.
 func (q *request) wait(ctx context.Context, direct bool) error {
 	if q.Host.Rules().Shares {
-		q.Wire.Join(ctx, q.Host, q.transport(), q.target.url)
+		q.Wire.Join(ctx, q.Host, q.transport(), q.target.URL)
 	}
 	if ctx.Err() == nil {
 		if _, ok := q.Host.StartNow(q.now, &q.Ticket, direct); ok {
@@ -448,8 +412,8 @@ func (q *request) wait(ctx context.Context, direct bool) error {
 // Answered implements backend.Trip. A redirect gives its place back here and not when its body is
 // closed, because the user's redirect handler may visit the same host before that.
 func (q *request) Answered(resp *http.Response) (again bool, log func()) {
-	if q.verdict.policy.Failing() {
-		q.verdict.policy.SiteAnswered()
+	if q.verdict.Policy.Failing() {
+		q.verdict.Policy.SiteAnswered()
 	}
 	redirect := exchange.IsRedirect(resp.StatusCode)
 	pages := 1
@@ -474,8 +438,8 @@ func (q *request) Answered(resp *http.Response) (again bool, log func()) {
 	if exchange.Throttled(resp) {
 		q.Host.Count(1, 0) // the spider gets the response, so it counts as a page
 	}
-	if !redirect && q.verdict.settings.purpose != 0 {
-		q.gate.recordUse(q.verdict, resp)
+	if !redirect && q.verdict.Settings.Purpose != 0 {
+		q.gate.RecordUse(q.verdict, resp)
 	}
 	if redirect || q.early {
 		q.Ticket.End()
@@ -493,7 +457,7 @@ type pageKey struct{}
 // Response of that request to this response, whose Request has the page in its context.
 func (q *request) handOn(redirect *http.Response) {
 	next := q.page
-	next.marks = q.marks.handOn(ofRedirect)
+	next.marks = q.marks.HandOn(judge.OfRedirect)
 	ctx := context.WithValue(redirect.Request.Context(), pageKey{}, &next)
 	redirect.Request = redirect.Request.WithContext(ctx)
 	q.fed = nil
@@ -521,7 +485,7 @@ func handedOn(redirect *http.Response) (p page, ok bool) {
 		return page{}, false
 	}
 	p = *before
-	p.marks = before.marks.handOn(ofRedirect)
+	p.marks = before.marks.HandOn(judge.OfRedirect)
 	return p, true
 }
 
@@ -544,14 +508,14 @@ func (q *request) Again(ctx context.Context) error {
 // traceDecision gives the decision that allows q to its trace, if there is a listener.
 func (q *request) traceDecision() {
 	if q.Trace.IsOn() {
-		q.Trace.Decide(q.verdict.decision(q.target.url))
+		q.Trace.Decide(q.verdict.Decision(q.target.URL))
 	}
 }
 
 // compare compares the verdict on q with those of the shadows.
-func (q *request) compare(ctx context.Context, all shadows) {
-	if all.inUse() {
-		all.compare(ctx, q.now, &q.verdict, &q.target, q.fetcher())
+func (q *request) compare(ctx context.Context, all judge.Shadows) {
+	if all.InUse() {
+		all.Compare(ctx, q.now, &q.verdict, &q.target, q.fetcher())
 	}
 }
 
@@ -561,8 +525,8 @@ func (q *request) deniedAgain(err error) error {
 	if o.denied == nil {
 		return err
 	}
-	countDenied(q.gate.judge, q.Host, o.denied, q.IDs)
-	return &refusedError{cause: err, url: q.target.url.Redacted()}
+	countDenied(q.gate.Judge, q.Host, o.denied, q.IDs)
+	return &refusedError{cause: err, url: q.target.URL.Redacted()}
 }
 
 // Ended implements backend.Trip.

@@ -25,6 +25,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/fanout"
 	"github.com/collyrobots/collyrobots/internal/hostname"
+	"github.com/collyrobots/collyrobots/internal/judge"
 	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/internal/track"
 	"github.com/collyrobots/collyrobots/report"
@@ -65,7 +66,7 @@ type hooks struct {
 
 // attach registers the hooks.
 func (h *hooks) attach() {
-	h.byCollector = slices.ContainsFunc(h.settings.all(), (*hostSettings).byCollector)
+	h.byCollector = slices.ContainsFunc(h.settings.All(), (*judge.HostSettings).ByCollector)
 	h.c.OnRequest(h.onRequest)
 	if h.frontier != nil {
 		h.handle.OnRequestFirst(h.onArrival)
@@ -134,7 +135,7 @@ func (h *hooks) arrive(r *colly.Request) (fed *fedPage, goOn bool) {
 		fed.aborted()
 		return nil, false
 	}
-	return fed, hasRobots(r.URL)
+	return fed, judge.HasRobots(r.URL)
 }
 
 // settle admits or refuses a page. goOn is false if the page is not sent now and needs no record for
@@ -184,9 +185,9 @@ func (h *hooks) newPage(r *colly.Request, fed *fedPage) *request {
 
 // describe sets the target, the client and the header of q from a page.
 func (h *hooks) describe(q *request, r *colly.Request) {
-	q.target = targetOf(r.URL, r.Host, *r.Headers)
+	q.target = judge.TargetOf(r.URL, r.Host, *r.Headers)
 	if h.enforcesTags {
-		q.target.linkedFrom = h.links.Origin(r)
+		q.target.LinkedFrom = h.links.Origin(r)
 	}
 	q.client = h
 	q.header = *r.Headers
@@ -211,7 +212,7 @@ func (h *hooks) admit(q *request, r *colly.Request) error {
 	if cached(h.c, r) { // a page that is not sent does not wait
 		return nil
 	}
-	if q.isKnownFresh(ctx, q.now, q.verdict.settings) {
+	if q.IsKnownFresh(ctx, q.now, q.verdict.Settings) {
 		return errFresh
 	}
 	if ctx.Err() != nil {
@@ -294,7 +295,7 @@ func (h *hooks) onRequestHeaders(r *colly.Request) {
 		return // after an abort, OnError follows
 	}
 	h.Seam() // also for a file, whose transport a setter may just have replaced
-	if !hasRobots(r.URL) {
+	if !judge.HasRobots(r.URL) {
 		return
 	}
 	fed := h.fedPageOf(r)
@@ -336,12 +337,12 @@ func (h *hooks) begin(q *request, r *colly.Request) error {
 	}
 	judged := q.target
 	h.describe(q, r)
-	if q.refusal != nil || !q.unchanged() || q.target != judged || q.newest(ctx) != q.verdict.policy {
+	if q.refusal != nil || !q.unchanged() || q.target != judged || q.newest(ctx) != q.verdict.Policy {
 		err := h.gate.check(ctx, q)
 		if err != nil {
 			return err
 		}
-		q.recall(ctx, q.verdict.settings)
+		q.recall(ctx, q.verdict.Settings)
 	}
 	return h.gate.start(ctx, q, false)
 }
@@ -540,7 +541,7 @@ func (h *hooks) warnOfRetries(r *colly.Request, err error) {
 // brake delays a page by one second. It is called for a page that a callback retries again and
 // again while the reason of its denials may still pass. Nothing else slows such a loop down.
 func (h *hooks) brake(q *request) {
-	ctx, release := h.policies.until(h.c.Context)
+	ctx, release := h.policies.Until(h.c.Context)
 	defer release()
 	select {
 	case <-time.After(time.Second):
@@ -609,15 +610,15 @@ func (ctl *controller) Knows(u *url.URL) bool { return ctl.requests.Has(u) }
 
 // Before implements backend.Controller.
 func (ctl *controller) Before(s *backend.Seam, req *http.Request) (backend.Trip, error) {
-	if !hasRobots(req.URL) {
+	if !judge.HasRobots(req.URL) {
 		return nil, nil
 	}
 	q := ctl.takeRequest(req.URL)
 	if q != nil && q.refusal != nil && q.unchanged() {
 		return nil, ctl.reject(req.Context(), q, q.refusal)
 	}
-	sent := targetOf(req.URL, req.Host, req.Header)
-	if q != nil && !(q.unchanged() && q.target.hostHeader == sent.hostHeader) {
+	sent := judge.TargetOf(req.URL, req.Host, req.Header)
+	if q != nil && !(q.unchanged() && q.target.HostHeader == sent.HostHeader) {
 		q.close() // it was admitted for another URL or site
 		q = nil
 	}
@@ -675,17 +676,17 @@ func (ctl *controller) newWireRequest(s *backend.Seam, req *http.Request) *reque
 
 // sameName reports whether robots.txt is read under the same name for the target that is sent as
 // for the target that was judged. A callback may have changed the User-Agent header in between.
-func (ctl *controller) sameName(q *request, sent target) bool {
+func (ctl *controller) sameName(q *request, sent judge.Target) bool {
 	v := &q.verdict
-	if q.target.userAgent == sent.userAgent || v.settings.ignoreRobots || v.settings.byCollector() {
+	if q.target.UserAgent == sent.UserAgent || v.Settings.IgnoreRobots || v.Settings.ByCollector() {
 		return true
 	}
-	judged, err := ctl.policies.reader(v.settings, q.target.userAgent)
+	judged, err := ctl.policies.Reader(v.Settings, q.target.UserAgent)
 	if err != nil {
 		return false
 	}
-	now, err := ctl.policies.reader(v.settings, sent.userAgent)
-	return err == nil && now.name == judged.name
+	now, err := ctl.policies.Reader(v.Settings, sent.UserAgent)
+	return err == nil && now.Name == judged.Name
 }
 
 // admit judges a request as it is on the wire, and waits for its turn. A redirect of a collector
@@ -699,21 +700,21 @@ func (ctl *controller) admit(ctx context.Context, q *request) error {
 	if err != nil {
 		return err
 	}
-	q.recall(ctx, q.verdict.settings)
+	q.recall(ctx, q.verdict.Settings)
 	return ctl.gate.start(ctx, q, true)
 }
 
 // admitRedirect is admit for a redirect of a collector. The delay of its host may become known only
 // when it is judged.
 func (ctl *controller) admitRedirect(ctx context.Context, q *request) error {
-	delay := ctl.limiter.Hosts.Delay(time.Now(), hostname.Of(q.target.url))
+	delay := ctl.limiter.Hosts.Delay(time.Now(), hostname.Of(q.target.URL))
 	err := atMost(ctx, redirectPatience(delay), func(ctx context.Context) error {
 		return ctl.checkWithoutHook(ctx, q)
 	})
 	if err != nil {
 		return err
 	}
-	q.recall(ctx, q.verdict.settings)
+	q.recall(ctx, q.verdict.Settings)
 	delay = q.Host.Delay(time.Now())
 	return atMost(ctx, redirectPatience(delay), func(ctx context.Context) error {
 		return ctl.gate.start(ctx, q, true)
@@ -731,7 +732,7 @@ func atMost(ctx context.Context, d time.Duration, wait func(context.Context) err
 func (ctl *controller) checkWithoutHook(ctx context.Context, q *request) error {
 	err := ctl.gate.check(ctx, q)
 	if q.dry != nil {
-		ctl.onDenied.notSent(ctl.report, q.target.url, q.dry, true)
+		ctl.onDenied.notSent(ctl.report, q.target.URL, q.dry, true)
 	}
 	return err
 }
@@ -744,12 +745,12 @@ func (c *core) reject(ctx context.Context, q *request, err error) error {
 	case o.denied != nil:
 		countDenied(c.judge, q.Host, o.denied, q.IDs)
 	case o.forbidden, o.late:
-		c.report.TellUnsent(q.target.url, err, q.IDs)
+		c.report.TellUnsent(q.target.URL, err, q.IDs)
 	case q.Host != nil && o.isEnd(ctx):
 		markEnded(q.Host, o.closed)
 		c.unsent.add(o.closed)
 	}
-	refused := &refusedError{cause: err, url: q.target.url.Redacted()}
+	refused := &refusedError{cause: err, url: q.target.URL.Redacted()}
 	q.close()
 	return refused
 }
@@ -757,7 +758,7 @@ func (c *core) reject(ctx context.Context, q *request, err error) error {
 // prepareTrace sets the fields of the events of q, which is about to go on the wire.
 func (ctl *controller) prepareTrace(q *request, req *http.Request) {
 	q.Trace.Report = ctl.report
-	q.Trace.URL = q.target.url
+	q.Trace.URL = q.target.URL
 	q.Trace.IDs = q.IDs
 	q.Trace.Kind = report.RequestPage
 	if q.redirect && req.Response.Request != nil {
@@ -785,7 +786,7 @@ func (ctl *controller) Followed(redirect *http.Request) {
 // Stray implements backend.Controller. It does not warn of robots.txt: Colly's built-in check
 // requests that without the context of its collector, so the request seems to belong to no plugin.
 func (ctl *controller) Stray(req *http.Request) {
-	if !hasRobots(req.URL) || req.URL.Path == "/robots.txt" {
+	if !judge.HasRobots(req.URL) || req.URL.Path == "/robots.txt" {
 		return
 	}
 	ctl.report.Warn("a request that the plugin does not govern was sent: its collector was cloned before Attach and shares its client; attach it as well, or give it a client of its own", "url", req.URL.Redacted())
@@ -795,7 +796,7 @@ func (ctl *controller) Stray(req *http.Request) {
 // would wait while selfCheck logs.
 func (h *hooks) checkOnce(r *colly.Request) {
 	if !h.checked.Load() && h.checked.CompareAndSwap(false, true) {
-		h.selfCheck(userAgentOf(*r.Headers))
+		h.selfCheck(judge.UserAgentOf(*r.Headers))
 	}
 }
 
@@ -814,7 +815,7 @@ func (h *hooks) selfCheck(userAgent string) {
 	if n := h.laterCallbacks(); n > 0 {
 		h.report.Warn("OnRequest callbacks were registered after Attach: a request that they abort costs its host one delay, one that they change is judged twice", "count", n)
 	}
-	for _, s := range h.settings.all() {
+	for _, s := range h.settings.All() {
 		h.checkTokens(s, userAgent)
 	}
 	switch {
@@ -840,12 +841,12 @@ func (h *hooks) checkFrontier() {
 }
 
 // checkTokens warns of a name of the crawler that no User-agent line can match.
-func (h *hooks) checkTokens(s *hostSettings, userAgent string) {
-	for _, token := range s.productTokens(s.dialect, userAgent) {
+func (h *hooks) checkTokens(s *judge.HostSettings, userAgent string) {
+	for _, token := range s.ProductTokens(s.Dialect, userAgent) {
 		if token == "" {
 			continue // there is another warning for a user agent without a name
 		}
-		err := s.dialect.CheckToken(token)
+		err := s.Dialect.CheckToken(token)
 		if err != nil {
 			h.report.Warn("no User-agent line can match the crawler's name, so only the groups for * of each robots.txt apply: set ProductToken to another name", "error", err)
 		}

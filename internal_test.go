@@ -20,16 +20,11 @@ import (
 	"github.com/temoto/robotstxt"
 	"go.uber.org/goleak"
 
-	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/feed"
-	"github.com/collyrobots/collyrobots/internal/hostname"
-	"github.com/collyrobots/collyrobots/internal/netguard"
-	"github.com/collyrobots/collyrobots/internal/pace"
+	"github.com/collyrobots/collyrobots/internal/judge"
 	"github.com/collyrobots/collyrobots/internal/policy"
-	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/report"
-	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/usage"
 )
 
@@ -39,191 +34,6 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func underRace() bool {
 	info, _ := debug.ReadBuildInfo()
 	return info != nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
-}
-
-// The tests of this file need unexported names: bounds of memory, and allocations.
-
-// newTestJudge returns a judge with these settings, and a fetcher that uses web.
-func newTestJudge(t *testing.T, web *robotstest.Web, s *settings) (*judge, exchange.Fetcher) {
-	t.Helper()
-	next := web.Transport()
-	t.Cleanup(next.CloseIdleConnections)
-	s.complete(false)
-	hosts := pace.New(func(host string) *pace.Rules { return &s.of(host).pace })
-	w := exchange.NewWire(hosts, nil, reporter.New(slog.New(slog.DiscardHandler)))
-	w.Client = &http.Client{Transport: next}
-	w.Networks = netguard.New(func(name string) netguard.Host { return hosts.At(time.Now(), name) }, netguard.AllowAll)
-	w.Quota = netguard.NewQuota(hostname.Registrable, errors.New("too many"))
-	p := newPolicies(s, nil, nil, w)
-	t.Cleanup(func() {
-		p.stop()
-		w.Close()
-		p.close()
-		w.Report.Events.Close()
-	})
-	return newJudge(s, w, p), exchange.Fetcher{Wire: w, Client: exchange.SeamClient{}}
-}
-
-// TestReadersAreShared checks that settings that read robots.txt alike share a reader, that others
-// do not, and that no reader is made twice.
-func TestReadersAreShared(t *testing.T) {
-	web := robotstest.New(t, nil)
-	settings := new(settings)
-	add := func(pattern string, s hostSettings) {
-		settings.perHost = append(settings.perHost, hostRule{pattern: pattern, hostSettings: s})
-	}
-	for i := range 20 {
-		add(fmt.Sprintf("h%d.test", i), hostSettings{pace: pace.Rules{MinDelay: time.Duration(i+1) * time.Second}, maxPages: i + 1})
-	}
-	add("google.test", hostSettings{dialect: dialect.Google()})
-	add("given.test", hostSettings{robotsTxt: []byte{}})
-	add("open.test", hostSettings{whenUnreachable: policy.AllowAll})
-	add("token.test", hostSettings{tokens: []string{"Other"}})
-	j, _ := newTestJudge(t, web, settings)
-	first := make(map[string]*reader)
-	for range 3 {
-		for name := range 40 {
-			userAgent := fmt.Sprintf("Bot%c%c/1.0", 'a'+name/26, 'a'+name%26)
-			for _, host := range []string{"a.test", "h0.test", "h19.test", "google.test", "given.test", "open.test", "token.test"} {
-				s := j.settings.of(host)
-				r, err := j.policies.reader(s, userAgent)
-				if err != nil {
-					t.Fatal(err)
-				}
-				key := fmt.Sprint(s.index, r.name)
-				if first[key] == nil {
-					first[key] = r
-				}
-				if r.cache != first[key].cache {
-					t.Errorf("%s on %s has a second reader", userAgent, host)
-				}
-				if tokens := s.productTokens(s.dialect, userAgent); r.tokens != tokens[0] {
-					t.Errorf("%s on %s is read as %s", userAgent, host, r.tokens)
-				}
-			}
-		}
-	}
-	if got, want := len(j.policies.readers), 40*4+1; got != want {
-		t.Errorf("%d readers, want %d", got, want)
-	}
-}
-
-// TestReadersAreBounded checks that readers are dropped when there are many names, that their
-// policies stay within one bound, and that a request that still has a dropped reader is judged by a
-// new one with the same name.
-func TestReadersAreBounded(t *testing.T) {
-	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: Botaaa\nDisallow: /\n"}})
-	j, f := newTestJudge(t, web, new(settings))
-	decide := func(v *verdict, userAgent string) {
-		t.Helper()
-		a := dialect.Authority{Scheme: "http", Host: "a.test"}
-		var err error
-		v.settings = j.settings.of("a.test")
-		if v.reader == nil {
-			v.reader, err = j.policies.reader(v.settings, userAgent)
-		}
-		if err == nil {
-			v.policy, err = j.policies.get(t.Context(), v, a, userAgent, f)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	var before verdict
-	decide(&before, "Botaaa/1.0")
-	for i := 1; i < 2*maxReaders; i++ {
-		var v verdict
-		decide(&v, fmt.Sprintf("Bot%c%c%c/1.0", 'a'+i/676, 'a'+i/26%26, 'a'+i%26))
-		if v.policy.Group().Name() != "" {
-			t.Fatalf("name %d has the group of %q", i, v.policy.Group().Name())
-		}
-		if n := len(j.policies.readers); n > maxReaders {
-			t.Fatalf("%d readers", n)
-		}
-	}
-	again := verdict{reader: before.reader}
-	decide(&again, "Botaaa/1.0")
-	if again.reader.cache == before.reader.cache {
-		t.Error("the first reader was not dropped")
-	}
-	if got := again.policy.Group().Name(); got != "Botaaa" || again.reader.tokens != "Botaaa" {
-		t.Errorf("the request is judged by the group of %q for %q", got, again.reader.tokens)
-	}
-	if n := len(web.Log("a.test")); n != 2 {
-		t.Errorf("%d requests for robots.txt, want 2", n)
-	}
-	if n := j.policies.statistics()["rules"].Count; n != maxReaders {
-		t.Errorf("%d policies are counted, want %d", n, maxReaders)
-	}
-}
-
-// TestTDMFilesAreBounded checks that neither many sites nor large files take unlimited memory, and
-// that a file that is being read is kept.
-func TestTDMFilesAreBounded(t *testing.T) {
-	now := time.Now()
-	site := func(i int) dialect.Authority {
-		return dialect.Authority{Scheme: "https", Host: fmt.Sprintf("%d.test", i)}
-	}
-	for _, size := range []int{0, maxTDMFile} {
-		var files tdmFiles
-		if _, known, reading := files.claim(site(-1), now); known || reading != nil {
-			t.Fatal("the first caller must read the file")
-		}
-		for i := range 2 * maxTDMSites {
-			files.claim(site(i), now)
-			files.put(site(i), tdmCopy{size: size, expires: now.Add(time.Hour)}, nil)
-		}
-		sum := 0
-		for _, s := range files.sites {
-			sum += s.size
-		}
-		if len(files.sites) > maxTDMSites || files.size > maxTDMSizes || sum != files.size {
-			t.Errorf("%d sites, %d bytes, counted as %d", len(files.sites), sum, files.size)
-		}
-		if _, known, _ := files.claim(site(2*maxTDMSites-1), now); !known {
-			t.Error("the last file is not known")
-		}
-		if _, known, reading := files.claim(site(-1), now); known || reading == nil {
-			t.Error("a file that is being read was dropped")
-		}
-		files.put(site(-1), tdmCopy{}, errors.New("the context has ended"))
-		if _, known, reading := files.claim(site(-1), now); known || reading != nil {
-			t.Error("after an error, the next caller must read the file")
-		}
-	}
-}
-
-// TestRecentIsBounded checks that the verdicts for Plugin.Usage do not take unlimited memory.
-func TestRecentIsBounded(t *testing.T) {
-	var s uses
-	var last *url.URL
-	for range 3 * maxRecent {
-		last = &url.URL{Host: "a.test"}
-		s.add(last, verdict{reason: report.ReasonRule}, usage.Preferences{})
-		s.add(last, verdict{reason: report.ReasonNoRule}, usage.Preferences{})
-	}
-	if len(s.recent) != maxRecent || len(s.order) != maxRecent {
-		t.Errorf("%d verdicts, %d in order", len(s.recent), len(s.order))
-	}
-	v, known := s.find(last)
-	if !known || v.reason != report.ReasonNoRule {
-		t.Errorf("the last verdict is %v, known %v", v.reason, known)
-	}
-	if n := s.statistics().Search.Unknown; n != 6*maxRecent {
-		t.Errorf("%d pages", n)
-	}
-}
-
-// TestReasonsAreCounted checks that each Reason is counted, also one that newDecisions does not name.
-func TestReasonsAreCounted(t *testing.T) {
-	for _, r := range []report.Reason{report.ReasonRule, report.ReasonBudget, "forgotten"} {
-		d := newDecisions()
-		d.add(r)
-		counts := d.counts()
-		if len(counts) != 1 || counts[r] != 1 {
-			t.Errorf("%s: got the counts %v", r, counts)
-		}
-	}
 }
 
 // A canned transport answers every request from memory, so that only the crawler is measured.
@@ -292,14 +102,14 @@ func TestOnRequestDoesNotAllocate(t *testing.T) {
 // A queryRule is a rule that denies pages with a query. It shows that a feature needs no other file.
 type queryRule struct{}
 
-func (queryRule) judge(_ time.Time, c candidate) *denial {
-	if c.url.RawQuery == "" {
+func (queryRule) Judge(_ time.Time, c judge.Candidate) *judge.Denial {
+	if c.URL.RawQuery == "" {
 		return nil
 	}
 	return queryDenied
 }
 
-var queryDenied = &denial{reason: "query"}
+var queryDenied = &judge.Denial{Reason: "query"}
 
 // TestNewRule adds a rule to a plugin. Check, a collector, a client and the counts know it.
 func TestNewRule(t *testing.T) {
@@ -312,7 +122,7 @@ func TestNewRule(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	p.judge.rules = append(p.judge.rules, queryRule{})
+	p.judge.Rules = append(p.judge.Rules, queryRule{})
 	if err := c.Visit("http://example.test/some/page.html"); err != nil {
 		t.Error(err)
 	}
@@ -338,9 +148,9 @@ func TestNewRule(t *testing.T) {
 // fiveRules returns the hooks of a plugin with three rules and two limits, which allow every page.
 func fiveRules(tb testing.TB, url string) (*hooks, *colly.Request) {
 	l, r := warm(tb, 9, url, Purpose(usage.Search), EnforceUsage(), EnforceRobotsTags(), StopRefused(3), MaxPages(1<<30))
-	l.judge.rules = append(l.judge.rules, queryRule{})
-	if len(l.judge.rules) != 3 || len(l.judge.limits) != 2 {
-		tb.Fatalf("%d rules and %d limits", len(l.judge.rules), len(l.judge.limits))
+	l.judge.Rules = append(l.judge.Rules, queryRule{})
+	if len(l.judge.Rules) != 3 || len(l.judge.Limits) != 2 {
+		tb.Fatalf("%d rules and %d limits", len(l.judge.Rules), len(l.judge.Limits))
 	}
 	return l, r
 }
@@ -393,34 +203,34 @@ func BenchmarkRules(b *testing.B) {
 
 // TestMarks checks the marks of one request and of those that get them from it.
 func TestMarks(t *testing.T) {
-	var m marks
+	var m judge.Marks
 	for _, by := range []string{"a", "b", "c"} {
-		m.set(mark{by: by, host: by + ".test"})
+		m.Set(judge.Mark{By: by, Host: by + ".test"})
 	}
-	m.set(mark{by: "b", host: "other.test", count: 2})
-	redirect := m.handOn(ofRedirect)
-	inner := redirect.handOn(ofCarrier)
-	m.set(mark{by: "c", host: "later.test"})
-	m.clear("a")
+	m.Set(judge.Mark{By: "b", Host: "other.test", Count: 2})
+	redirect := m.HandOn(judge.OfRedirect)
+	inner := redirect.HandOn(judge.OfCarrier)
+	m.Set(judge.Mark{By: "c", Host: "later.test"})
+	m.Clear("a")
 	for _, row := range []struct {
-		m    marks
+		m    judge.Marks
 		by   string
-		want mark
+		want judge.Mark
 	}{
 		{m: m, by: "a"},
 		{m: m, by: "d"},
-		{m: m, by: "b", want: mark{by: "b", host: "other.test", count: 2}},
-		{m: m, by: "c", want: mark{by: "c", host: "later.test"}},
-		{m: redirect, by: "a", want: mark{by: "a", host: "a.test", source: ofRedirect}},
-		{m: redirect, by: "c", want: mark{by: "c", host: "c.test", source: ofRedirect}},
-		{m: inner, by: "c", want: mark{by: "c", host: "c.test", source: ofRedirect}},
+		{m: m, by: "b", want: judge.Mark{By: "b", Host: "other.test", Count: 2}},
+		{m: m, by: "c", want: judge.Mark{By: "c", Host: "later.test"}},
+		{m: redirect, by: "a", want: judge.Mark{By: "a", Host: "a.test", Source: judge.OfRedirect}},
+		{m: redirect, by: "c", want: judge.Mark{By: "c", Host: "c.test", Source: judge.OfRedirect}},
+		{m: inner, by: "c", want: judge.Mark{By: "c", Host: "c.test", Source: judge.OfRedirect}},
 	} {
-		if got := row.m.of(row.by); got != row.want {
+		if got := row.m.Of(row.by); got != row.want {
 			t.Errorf("the mark of %s is %+v, want %+v", row.by, got, row.want)
 		}
 	}
-	none := (*marks)(nil)
-	if none.of("a") != (mark{}) {
+	none := (*judge.Marks)(nil)
+	if none.Of("a") != (judge.Mark{}) {
 		t.Error("no marks have a mark")
 	}
 }

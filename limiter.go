@@ -4,19 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/feed"
 	"github.com/collyrobots/collyrobots/internal/hostname"
+	"github.com/collyrobots/collyrobots/internal/judge"
 	"github.com/collyrobots/collyrobots/internal/netguard"
 	"github.com/collyrobots/collyrobots/internal/pace"
-	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/store/pacer"
 	"github.com/collyrobots/collyrobots/store/urlstore"
@@ -30,9 +28,9 @@ type limiter struct {
 }
 
 func newLimiter(config *config, r *reporter.Reporter) *limiter {
-	s := &config.settings
-	hosts := pace.New(func(host string) *pace.Rules { return &s.of(host).pace })
-	w := exchange.NewWire(hosts, s.groupings(), r)
+	s := &config.Settings
+	hosts := pace.New(func(host string) *pace.Rules { return &s.Of(host).Pace })
+	w := exchange.NewWire(hosts, s.Groupings(), r)
 	w.Client = config.client
 	w.Networks = netguard.New(func(name string) netguard.Host { return hosts.At(time.Now(), name) }, config.privateNetworks)
 	w.Quota = netguard.NewQuota(hostname.Registrable, feed.ErrElsewhere)
@@ -44,144 +42,6 @@ func newLimiter(config *config, r *reporter.Reporter) *limiter {
 		w.Share(&sharedPace{pacer: config.pacer, report: r})
 	}
 	return &limiter{Wire: w}
-}
-
-// groupings returns a function that returns the Grouping of a host. The function is nil if no hosts
-// share their pace.
-func (s *settings) groupings() func(host string) exchange.Sharing {
-	if !s.isForAny(func(s *hostSettings) bool { return s.grouping != exchange.Alone }) {
-		return nil
-	}
-	return func(host string) exchange.Sharing { return s.of(host).grouping }
-}
-
-// A delays applies the delays that robots.txt files request to their hosts.
-type delays struct{ *exchange.Wire }
-
-// learn applies the crawl delay of a robots.txt that was just read to its host. It is called before
-// the last request for the file gives its place back, so that no other request comes in between.
-func (l delays) learn(s *hostSettings, reader string, pol *policy.Policy) {
-	now := time.Now()
-	server, _ := policy.Server(pol.Authority)
-	host := l.Hosts.At(now, server)
-	l.setCrawlDelay(now, host, s, reader, pol)
-	if pol.LastSchedule() == nil {
-		host.SetSchedule(now, sourceOf(pol.Authority, reader, 0), nil, pol.Expires()) // a file before it may have had one
-	}
-}
-
-// found is called for a site whose robots.txt is in the Store, because another process, such as an
-// earlier run, has put it there. private says that the file came from a private address.
-func (l delays) found(a dialect.Authority, private bool) {
-	server, _ := policy.Server(a)
-	host := l.Hosts.At(time.Now(), server)
-	if private {
-		l.Networks.SetPrivate(host)
-	}
-	if !l.IsShared {
-		host.AskedBefore() // the Store does not say when
-	}
-}
-
-// private reports whether the server of an authority is at a private address.
-func (l delays) private(a dialect.Authority) bool {
-	server, _ := policy.Server(a)
-	return l.Networks.Private(server)
-}
-
-// setCrawlDelay applies the crawl delay of a robots.txt to its host, and returns its source, or the
-// zero Source if the file requests no delay and the host has never had one. If the file cannot be
-// read now, the delay of the last one that was read applies.
-func (l delays) setCrawlDelay(now time.Time, host *pace.Host, s *hostSettings, reader string, pol *policy.Policy) pace.Source {
-	delay, line, known := pol.LastCrawlDelay()
-	schedule := pol.LastSchedule()
-	if delay == 0 && schedule == nil && host.Plain() {
-		return pace.Source{} // most hosts have no delay from any source
-	}
-	source := sourceOf(pol.Authority, reader, line)
-	if !known {
-		return source
-	}
-	changed := host.SetCrawlDelay(now, source, delay, pol.Expires())
-	if changed {
-		l.warnOfDelay(s, fileOf(pol), delay)
-	}
-	if schedule != nil {
-		host.SetSchedule(now, source, (*timetable)(schedule), pol.Expires())
-	}
-	return source
-}
-
-// A timetable is the schedule of a robots.txt as package pace uses it.
-type timetable dialect.Schedule
-
-// At implements pace.Schedule.
-func (s *timetable) At(t time.Time) pace.Slot {
-	rate, open, until := (*dialect.Schedule)(s).At(t)
-	slot := pace.Slot{Delay: rate.Delay, DelayLine: rate.Line, Closed: !open, Until: until}
-	if len(s.Visits) > 0 {
-		slot.OpenLine = s.Visits[0].Line
-	}
-	return slot
-}
-
-// warnOfDelay warns of a crawl delay that is longer than the options accept.
-func (l delays) warnOfDelay(s *hostSettings, file string, delay time.Duration) {
-	switch {
-	case s.skips(delay):
-		l.Report.Log.Warn("crawl delay is longer than SkipAbove, host is skipped", "robots", file, "delay", delay, "limit", s.skipAbove)
-	case s.caps(delay):
-		l.Report.Log.Warn("crawl delay is longer than MaxDelay, capped", "robots", file, "delay", delay, "limit", s.maxDelay)
-	}
-}
-
-// sourceOf returns the source of a crawl delay. The sites that one server has under several names
-// are separate sources. The longest of their delays applies.
-func sourceOf(a dialect.Authority, reader string, line int) pace.Source {
-	if policy.IsVirtual(a) {
-		reader += " " + a.Host
-	}
-	return pace.Source{Scheme: a.Scheme, Reader: reader, Line: line}
-}
-
-// longWait is the wait for a host after which its pages are logged as waiting.
-const longWait = 10 * time.Second
-
-// logLongWait logs, once for each host and cause, that the pages of a host wait for long. It is
-// called when one more page is about to wait.
-func (l delays) logLongWait(now time.Time, host *pace.Host, pol *policy.Policy) {
-	if !host.BusyFor(now, longWait) {
-		return
-	}
-	s := host.Stats(now)
-	cause, option, first := l.causeOfWait(host, s.Cause)
-	if !first {
-		return
-	}
-	l.Report.Log.Info("pages wait long for their host because of "+cause, "host", s.Host, "robots", fileOf(pol),
-		"count", s.Waiting+1, "delay", s.Delay, "until", s.NextStart, option)
-}
-
-// causeOfWait returns the name of the cause of a delay and the option that changes it, if there is
-// one. first reports whether the cause was not logged before. From now on it counts as logged.
-func (l delays) causeOfWait(host *pace.Host, c pace.Cause) (cause string, option slog.Attr, first bool) {
-	switch c {
-	case pace.RetryAfter:
-		return "Retry-After", slog.Attr{}, host.MarkPace(reporter.LoggedRetryAfter) // no option shortens it
-	case pace.BackOff:
-		return "status 429 or 503", slog.String("option", "MaxBackOff"), host.MarkPace(reporter.LoggedBackOff)
-	case pace.RequestRate:
-		return "Request-rate", slog.String("option", "MaxDelay"), host.MarkPace(reporter.LoggedRequestRate)
-	case pace.VisitTime:
-		return "Visit-time", slog.Attr{}, host.MarkPace(reporter.LoggedVisitTime) // no option shortens it
-	case pace.Hours:
-		return "CrawlHours", slog.String("option", "CrawlHours"), l.Report.MarkLogged("CrawlHours") // it may apply to all hosts
-	case pace.Adaptive:
-		return "their response time", slog.String("option", "AdaptiveDelay"), l.Report.MarkLogged("AdaptiveDelay")
-	case pace.MinDelay:
-		return "MinDelay", slog.String("option", "MinDelay"), l.Report.MarkLogged("MinDelay") // it applies to all hosts
-	}
-	return "Crawl-delay", slog.String("option", "MaxDelay"), host.MarkPace(reporter.LoggedCrawlDelay)
 }
 
 // A sharedPace adapts the user's Pacer for package pace. It turns errors and panics of the Pacer
@@ -369,6 +229,6 @@ func (g Grouping) String() string {
 //     also holds if the transport has its own dialer and uses an address that the look-up has not
 //     returned.
 func PaceBy(g Grouping) Option {
-	return hostOption("PaceBy", func(s *hostSettings) { s.grouping = exchange.Sharing(g) },
+	return hostOption("PaceBy", func(s *judge.HostSettings) { s.Grouping = exchange.Sharing(g) },
 		faultIf(g > ByAddress, "PaceBy", "there is no %v", g))
 }

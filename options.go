@@ -1,6 +1,7 @@
 package collyrobots
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,11 @@ import (
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/exchange"
+	"github.com/collyrobots/collyrobots/internal/judge"
 	"github.com/collyrobots/collyrobots/internal/netguard"
+	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/internal/redact"
+	"github.com/collyrobots/collyrobots/internal/weburl"
 	"github.com/collyrobots/collyrobots/store"
 	"github.com/collyrobots/collyrobots/store/pacer"
 	"github.com/collyrobots/collyrobots/store/urlstore"
@@ -37,7 +42,7 @@ type Option struct {
 
 // A config holds the values of all options.
 type config struct {
-	settings
+	judge.Settings
 	dryRun   bool
 	shadows  []dialect.Dialect
 	feed     *Feed // nil without FollowSitemaps
@@ -53,7 +58,7 @@ type config struct {
 	privateNetworks netguard.Access
 
 	pacer    pacer.Pacer
-	shard    shard
+	shard    judge.Shard
 	frontier urlstore.Store // nil without Frontier
 
 	onUnchanged func(*colly.Request) // nil without OnUnchanged
@@ -80,17 +85,17 @@ func configure(opts []Option) (*config, error) {
 	if c.revalidates() && c.store == nil {
 		faults = append(faults, fault("Revalidate", "needs the option Store"))
 	}
-	c.settings.complete(c.dryRun)
+	c.Settings.Complete(c.dryRun)
 	return c, errors.Join(faults...)
 }
 
 // warnings calls warn for each value that is valid but most likely a mistake.
 func (c *config) warnings(warn func(what string, args ...any)) {
-	for _, s := range c.all() {
+	for _, s := range c.All() {
 		c.delayWarnings(s, warn)
-		s.robotsTxtWarnings(warn)
+		s.RobotsTxtWarnings(warn)
 	}
-	if c.settings.ignoreRobots {
+	if c.Settings.IgnoreRobots {
 		warn("IgnoreRobotsWithPermission applies to all hosts; use it inside ForHosts, for hosts whose owner has agreed")
 	}
 	for _, pattern := range c.emptyPatterns {
@@ -99,11 +104,11 @@ func (c *config) warnings(warn func(what string, args ...any)) {
 	if c.feed != nil && c.feed.Since.After(time.Now()) {
 		warn("Feed.Since is in the future, so every page with a date is skipped", "since", c.feed.Since)
 	}
-	if c.shard.n > 1 && c.pacer == nil && slices.ContainsFunc(c.all(), func(s *hostSettings) bool { return s.grouping != exchange.Alone }) {
+	if c.shard.Of > 1 && c.pacer == nil && slices.ContainsFunc(c.All(), func(s *judge.HostSettings) bool { return s.Grouping != exchange.Alone }) {
 		warn("ShardByHost assigns the hosts of one group of PaceBy to different processes, and each keeps a pace of its own; use SharedPace")
 	}
 	for _, d := range c.shadows {
-		if !slices.ContainsFunc(c.all(), func(s *hostSettings) bool { return s.dialect != d }) {
+		if !slices.ContainsFunc(c.All(), func(s *judge.HostSettings) bool { return s.Dialect != d }) {
 			warn("Shadow names the dialect in force, so there is nothing to compare", "dialect", d)
 		}
 	}
@@ -113,19 +118,19 @@ func (c *config) warnings(warn func(what string, args ...any)) {
 const shortDelay = time.Millisecond
 
 // delayWarnings calls warn for delays that are most likely a mistake.
-func (c *config) delayWarnings(s *hostSettings, warn func(what string, args ...any)) {
-	least := s.pace.MinDelay
+func (c *config) delayWarnings(s *judge.HostSettings, warn func(what string, args ...any)) {
+	least := s.Pace.MinDelay
 	if least > 0 && least < shortDelay {
 		warn("MinDelay is shorter than a millisecond; a plain number is in nanoseconds, so write MinDelay(time.Second) for one second", "delay", least)
 	}
-	if s.caps(least) {
-		warn("MinDelay is longer than MaxDelay, so MinDelay applies to every host", "delay", least, "limit", s.maxDelay)
+	if s.Caps(least) {
+		warn("MinDelay is longer than MaxDelay, so MinDelay applies to every host", "delay", least, "limit", s.MaxDelay)
 	}
-	if s.skips(least) {
-		warn("MinDelay is longer than SkipAbove, so hosts are skipped that ask for less than MinDelay", "delay", least, "limit", s.skipAbove)
+	if s.Skips(least) {
+		warn("MinDelay is longer than SkipAbove, so hosts are skipped that ask for less than MinDelay", "delay", least, "limit", s.SkipAbove)
 	}
-	if s.skipAbove > 0 && s.maxDelay >= s.skipAbove {
-		warn("MaxDelay is not shorter than SkipAbove, so it caps no delay; hosts that ask for more are skipped", "delay", s.maxDelay, "limit", s.skipAbove)
+	if s.SkipAbove > 0 && s.MaxDelay >= s.SkipAbove {
+		warn("MaxDelay is not shorter than SkipAbove, so it caps no delay; hosts that ask for more are skipped", "delay", s.MaxDelay, "limit", s.SkipAbove)
 	}
 }
 
@@ -154,8 +159,8 @@ func option(name string, set func(*config), faults ...error) Option {
 }
 
 // hostOption returns an Option that may also be given inside ForHosts.
-func hostOption(name string, set func(*hostSettings), faults ...error) Option {
-	o := option(name, func(c *config) { set(&c.hostSettings) }, faults...)
+func hostOption(name string, set func(*judge.HostSettings), faults ...error) Option {
+	o := option(name, func(c *config) { set(&c.HostSettings) }, faults...)
 	o.perHost = true
 	return o
 }
@@ -175,7 +180,7 @@ func faultIf(bad bool, option, reason string, args ...any) error {
 
 // Dialect sets the dialect that robots.txt is read in. The default is dialect.RFC9309.
 func Dialect(d dialect.Dialect) Option {
-	return hostOption("Dialect", func(s *hostSettings) { s.dialect = d })
+	return hostOption("Dialect", func(s *judge.HostSettings) { s.Dialect = d })
 }
 
 // ProductToken sets the names to look for in robots.txt, the most specific first: "Googlebot-News",
@@ -192,7 +197,7 @@ func ProductToken(tokens ...string) Option {
 		faults = append(faults, faultIf(!isName(t), "ProductToken", "%q is not a product token: want a name such as ExampleBot, without version or blanks", t))
 	}
 	tokens = slices.Clone(tokens)
-	return hostOption("ProductToken", func(s *hostSettings) { s.tokens = tokens }, faults...)
+	return hostOption("ProductToken", func(s *judge.HostSettings) { s.Tokens = tokens }, faults...)
 }
 
 // isName reports whether s can be the name of a crawler. Such a name is an HTTP token (RFC 9110,
@@ -214,7 +219,7 @@ func isName(s string) bool {
 // Colly sends them. Five of six real robots.txt files have no Crawl-delay, so set about a second
 // for sites that you do not own. docs/politeness.md has the figures.
 func MinDelay(d time.Duration) Option {
-	return hostOption("MinDelay", func(s *hostSettings) { s.pace.MinDelay = d },
+	return hostOption("MinDelay", func(s *judge.HostSettings) { s.Pace.MinDelay = d },
 		faultIf(d < 0, "MinDelay", "%v is negative", d))
 }
 
@@ -240,12 +245,12 @@ func ForHosts(pattern string, opts ...Option) Option {
 		}
 	}
 	return option("ForHosts", func(c *config) {
-		inner := config{settings: settings{hostSettings: c.hostSettings}}
+		inner := config{Settings: judge.Settings{HostSettings: c.HostSettings}}
 		inner.apply(opts)
 		if len(opts) == 0 {
 			c.emptyPatterns = append(c.emptyPatterns, pattern)
 		}
-		c.perHost = append(c.perHost, hostRule{pattern: pattern, hostSettings: inner.hostSettings})
+		c.PerHost = append(c.PerHost, judge.HostRule{Pattern: pattern, HostSettings: inner.HostSettings})
 	}, faults...)
 }
 
@@ -274,9 +279,9 @@ func insideForHosts(pattern string, err error) error {
 // IgnoreRobotsWithPermission allows every request without fetching robots.txt. Use it inside
 // ForHosts, for hosts whose owner has agreed. MinDelay, CrawlHours and AdaptiveDelay still apply.
 func IgnoreRobotsWithPermission() Option {
-	return hostOption("IgnoreRobotsWithPermission", func(s *hostSettings) {
-		s.ignoreRobots = true
-		s.robotsTxt = nil
+	return hostOption("IgnoreRobotsWithPermission", func(s *judge.HostSettings) {
+		s.IgnoreRobots = true
+		s.RobotsTxt = nil
 	})
 }
 
@@ -305,7 +310,7 @@ func Shadow(dialects ...dialect.Dialect) Option {
 // slow server then gets fewer requests. While a delay is in force, at most one request of a host is
 // in flight.
 func DelayFromEnd() Option {
-	return hostOption("DelayFromEnd", func(s *hostSettings) { s.pace.FromEnd = true })
+	return hostOption("DelayFromEnd", func(s *judge.HostSettings) { s.Pace.FromEnd = true })
 }
 
 // MaxInFlight sets how many requests of one host may be in flight at once. A request is in flight
@@ -317,7 +322,7 @@ func DelayFromEnd() Option {
 // is longer, because its body may never end. Under MaxInFlight, each request counts until its end,
 // so the collector should have a request timeout.
 func MaxInFlight(n int) Option {
-	return hostOption("MaxInFlight", func(s *hostSettings) { s.pace.MaxInFlight = n },
+	return hostOption("MaxInFlight", func(s *judge.HostSettings) { s.Pace.MaxInFlight = n },
 		faultIf(n < 1, "MaxInFlight", "%d is less than one", n))
 }
 
@@ -326,7 +331,7 @@ func MaxInFlight(n int) Option {
 // long it is. A host whose crawl delay is longer than SkipAbove is skipped, also if MaxDelay is
 // set.
 func MaxDelay(d time.Duration) Option {
-	return hostOption("MaxDelay", func(s *hostSettings) { s.maxDelay = d },
+	return hostOption("MaxDelay", func(s *judge.HostSettings) { s.MaxDelay = d },
 		faultIf(d <= 0, "MaxDelay", "%v is not a positive duration", d))
 }
 
@@ -338,7 +343,7 @@ func MaxDelay(d time.Duration) Option {
 // than d, for example the file for http but not the one for https, the pages of the others are
 // fetched, at least d apart.
 func SkipAbove(d time.Duration) Option {
-	return hostOption("SkipAbove", func(s *hostSettings) { s.skipAbove = d },
+	return hostOption("SkipAbove", func(s *judge.HostSettings) { s.SkipAbove = d },
 		faultIf(d <= 0, "SkipAbove", "%v is not a positive duration", d))
 }
 
@@ -367,7 +372,7 @@ func SkipAbove(d time.Duration) Option {
 // concurrency is 1/factor. See https://docs.scrapy.org/en/latest/topics/autothrottle.html.
 func AdaptiveDelay(factor float64) Option {
 	valid := factor > 0 && !math.IsInf(factor, 1)
-	return hostOption("AdaptiveDelay", func(s *hostSettings) { s.pace.Adaptive = factor },
+	return hostOption("AdaptiveDelay", func(s *judge.HostSettings) { s.Pace.Adaptive = factor },
 		faultIf(!valid, "AdaptiveDelay", "%v is not a positive number", factor))
 }
 
@@ -379,7 +384,7 @@ func MaxBackOff(d time.Duration) Option {
 	if limit == 0 {
 		limit = -1 // the value of pace.Rules for no back-off
 	}
-	return hostOption("MaxBackOff", func(s *hostSettings) { s.pace.MaxBackOff = limit },
+	return hostOption("MaxBackOff", func(s *judge.HostSettings) { s.Pace.MaxBackOff = limit },
 		faultIf(d < 0, "MaxBackOff", "%v is negative", d))
 }
 
@@ -389,7 +394,7 @@ func MaxBackOff(d time.Duration) Option {
 // spider gets the response instead. A request whose body cannot be read twice is not sent again.
 // The default is zero, which means no retries.
 func RetryThrottled(n int) Option {
-	return hostOption("RetryThrottled", func(s *hostSettings) { s.retryThrottled = n },
+	return hostOption("RetryThrottled", func(s *judge.HostSettings) { s.RetryThrottled = n },
 		faultIf(n < 0, "RetryThrottled", "%d is negative", n))
 }
 
@@ -417,7 +422,7 @@ func RetryThrottled(n int) Option {
 // refusals, and ten in a row cause a warning and an report.EventRefused. Each process counts for itself:
 // the count is not part of SharedPace or a Store.
 func StopRefused(n int) Option {
-	return hostOption("StopRefused", func(s *hostSettings) { s.stopRefused = n },
+	return hostOption("StopRefused", func(s *judge.HostSettings) { s.StopRefused = n },
 		faultIf(n < 0, "StopRefused", "%d is negative", n))
 }
 
@@ -438,14 +443,14 @@ func StopRefused(n int) Option {
 // and is not shared with other processes. With Frontier, the pages over the budget are kept for the
 // next run.
 func MaxPages(n int) Option {
-	return hostOption("MaxPages", func(s *hostSettings) { s.maxPages = n },
+	return hostOption("MaxPages", func(s *judge.HostSettings) { s.MaxPages = n },
 		faultIf(n < 0, "MaxPages", "%d is negative", n))
 }
 
 // HonorCrawlDelay keeps Crawl-delay also under a dialect that ignores it. The value is read as in
 // dialect.RFC9309.
 func HonorCrawlDelay() Option {
-	return hostOption("HonorCrawlDelay", func(s *hostSettings) { s.honorCrawlDelay = true })
+	return hostOption("HonorCrawlDelay", func(s *judge.HostSettings) { s.HonorCrawlDelay = true })
 }
 
 // HonorRequestRate keeps Request-rate and Visit-time also under a dialect that ignores them.
@@ -458,7 +463,7 @@ func HonorCrawlDelay() Option {
 //     pages wait, and only robots.txt is requested. A redirect of a collector that would have to
 //     wait long fails with [ErrRedirectWait].
 func HonorRequestRate() Option {
-	return hostOption("HonorRequestRate", func(s *hostSettings) { s.honorRate = true })
+	return hostOption("HonorRequestRate", func(s *judge.HostSettings) { s.HonorRate = true })
 }
 
 // FollowSitemaps also crawls the pages of the sitemaps that the robots.txt files of the crawled
@@ -601,7 +606,7 @@ func SharedPace(p pacer.Pacer) Option {
 // Sitemaps on hosts of other shards are not read. A robots.txt that redirects to such a host is
 // read from there.
 func ShardByHost(n, i int) Option {
-	return option("ShardByHost", func(c *config) { c.shard = shard{n: n, i: i} },
+	return option("ShardByHost", func(c *config) { c.shard = judge.Shard{Of: n, Index: i} },
 		faultIf(n < 1, "ShardByHost", "%d is not a number of shards", n),
 		faultIf(n > 0 && (i < 0 || i >= n), "ShardByHost", "there is no shard %d of %d: want 0 to %d", i, n, n-1))
 }
@@ -631,4 +636,163 @@ func AllowPrivateNetworks() Option {
 // name by the request for robots.txt, which precedes the first request to each site.
 func RefusePrivateNetworks() Option {
 	return option("RefusePrivateNetworks", func(c *config) { c.privateNetworks = netguard.DenyAll })
+}
+
+// ShardOf returns the number of the process that requests the host of a URL under ShardByHost. The
+// n processes are numbered from 0. ShardOf returns an error if n is less than one, or if the URL is
+// not an http or https URL. If n grows by one, each host keeps its shard or moves to the new one.
+//
+// A program in another language can compute the same shard. The host is in lower-case ASCII,
+// without scheme and port. An international name has its "xn--" form, and an IPv6 address has
+// brackets. The key is the first eight bytes of the host's SHA-256, as a big-endian unsigned
+// number. The shard is the jump consistent hash of the key (Lamping and Veach, "A Fast, Minimal
+// Memory, Consistent Hash Algorithm", 2014):
+//
+//	b = -1; j = 0
+//	while j < n:
+//		b = j
+//		key = (key * 2862933555777941757 + 1) mod 2^64
+//		j = floor((b + 1) * (2^31 / ((key >> 33) + 1)))   in 64-bit floating point
+//	return b
+//
+// For example, example.com belongs to shard 2 of 100.
+func ShardOf(rawURL string, n int) (int, error) {
+	u, err := weburl.Parse(rawURL)
+	if err != nil {
+		return 0, fmt.Errorf("collyrobots: ShardOf: %w", redact.ParseError(err))
+	}
+	if !weburl.IsWeb(u) {
+		return 0, fmt.Errorf("collyrobots: ShardOf: %q is not an http or https URL", u.Redacted())
+	}
+	if n < 1 {
+		return 0, fmt.Errorf("collyrobots: ShardOf: got %d shards, want at least 1", n)
+	}
+	a, err := dialect.AuthorityOf(u)
+	if err != nil {
+		return 0, fmt.Errorf("collyrobots: ShardOf: %w", err)
+	}
+	return judge.ShardOf(a.Host, n), nil
+}
+
+// An Access says how to treat a site with a robots.txt that could not be read. The zero Access is
+// not valid.
+type Access uint8
+
+const (
+	// DenyAll denies every page.
+	DenyAll Access = iota + 1
+	// AllowAll allows every page. If a robots.txt of the site was read before it became
+	// unreachable, its rules still apply.
+	AllowAll
+)
+
+// String returns "deny_all" or "allow_all".
+func (a Access) String() string {
+	if a == AllowAll {
+		return "allow_all"
+	}
+	return "deny_all"
+}
+
+// accessFault returns the fault of an option with the Access a, or nil.
+func accessFault(option string, a Access) error {
+	return faultIf(a != DenyAll && a != AllowAll, option, "%d is not DenyAll or AllowAll", uint8(a))
+}
+
+// RobotsTxt uses body in place of the robots.txt of some hosts. It can only be used inside
+// ForHosts. The robots.txt of these hosts is not requested, and one that is in the Store has no
+// effect. body is read in the dialect and for the product tokens of the crawl. All of its lines
+// apply: rules, Crawl-delay, and the other lines that the dialect defines. FollowSitemaps and Pages
+// read the sitemaps that body lists, and not those that the sites list. The Store never contains
+// body.
+//
+// Use it for hosts whose owner has sent you rules that differ from the published file. An empty
+// body allows everything. A nil body is an error, because it is most likely a file that could not
+// be read. Lines that the dialect ignores are logged.
+//
+// Decision.Option is "RobotsTxt" for such hosts, and an Event of kind report.EventRobots reports the first
+// use of body for each site. If both RobotsTxt and IgnoreRobotsWithPermission are given, the later
+// one applies.
+func RobotsTxt(body []byte) Option {
+	body = bytes.Clone(body)
+	o := hostOption(policy.OptionRobotsTxt, func(s *judge.HostSettings) {
+		s.RobotsTxt = body
+		s.IgnoreRobots = false
+	}, faultIf(body == nil, policy.OptionRobotsTxt, "the file is nil; an empty file, []byte{}, allows everything"))
+	o.onlyPerHost = true
+	return o
+}
+
+// WhenUnreachable says how to treat a site with an unreachable robots.txt, in place of the dialect.
+// A robots.txt is unreachable if the request for it gets no complete response, if the status is
+// 5xx, 429 or one that HTTP does not define, or if a redirect cannot be followed (RFC 9309, section
+// 2.3.1.4).
+//
+// Without the option, the dialects differ: RFC 9309 and Google deny everything at first and allow
+// it after 30 days or 12 hours, and Coc Coc and Yandex allow everything at once if there is a
+// response. With DenyAll, all pages are denied until the file can be read. With AllowAll, the last
+// robots.txt that was read applies, or everything is allowed if there is none. AllowAll never
+// denies more than the dialect.
+//
+// The option does not change when robots.txt is requested again. A host that answers 429 or 503
+// still gets fewer requests. In most dialects, a site with too many redirects has no robots.txt, so
+// the option does not affect it. Decision.Option is "WhenUnreachable" if this option has decided.
+func WhenUnreachable(a Access) Option {
+	return hostOption(policy.OptionWhenUnreachable, func(s *judge.HostSettings) { s.WhenUnreachable = policy.Access(a) },
+		accessFault(policy.OptionWhenUnreachable, a))
+}
+
+// WhenForbidden says how to treat a site that answers the request for robots.txt with status 401 or
+// 403. Without the option, such a site has no robots.txt in all dialects, and everything is allowed
+// (RFC 9309, section 2.3.1.3). The specification of 1996 recommended requesting nothing, as with
+// DenyAll.
+//
+// The decision holds as long as that response may be cached: one day, unless Cache-Control shortens
+// that. Decision.Option is "WhenForbidden" if this option has decided.
+func WhenForbidden(a Access) Option {
+	return hostOption(policy.OptionWhenForbidden, func(s *judge.HostSettings) { s.WhenForbidden = policy.Access(a) },
+		accessFault(policy.OptionWhenForbidden, a))
+}
+
+// CrawlHours lets the requests to each host start only in some hours of each day: from the time of
+// day from until the time of day to, on a clock in loc. The times are written as "22:00". The
+// window may span midnight: CrawlHours("22:00", "06:00", loc) starts requests from ten in the
+// evening until six in the morning. Without CrawlHours, requests start at any time.
+//
+//   - At other times, pages and sitemaps wait, and only robots.txt is requested. A redirect of a
+//     collector that would have to wait long fails with [ErrRedirectWait]. A request that is in
+//     flight when the window ends is not interrupted.
+//   - CrawlHours also applies if robots.txt is ignored. If a Visit-time is honored as well,
+//     requests start only when both allow it.
+//   - The window follows the local time in loc. If daylight saving time skips the time from, the
+//     window begins at the change of the clock. If it skips the whole window, there is none on that
+//     day. If the clock is set back and shows the time from or to twice, the host opens or closes
+//     each time.
+//
+// A waiting page usually holds no slot of a LimitRule. It holds one only if it got the slot before
+// the window ended and has not started. A host with CrawlHours should therefore not share a
+// LimitRule with hosts that are crawled at any time.
+//
+// It is an error if from or to is not a time of day, if they are equal, or if loc is nil.
+// time.LoadLocation returns nil if it does not find the time zone.
+func CrawlHours(from, to string, loc *time.Location) Option {
+	opens, opensOK := timeOfDay(from)
+	closes, closesOK := timeOfDay(to)
+	const malformed = `%q is not a time of day: want "00:00" to "23:59"`
+	return hostOption("CrawlHours", func(s *judge.HostSettings) {
+		s.Pace.Hours = &judge.CrawlHours{Opens: opens, Closes: closes, Loc: loc}
+	},
+		faultIf(!opensOK, "CrawlHours", malformed, from),
+		faultIf(!closesOK, "CrawlHours", malformed, to),
+		faultIf(opensOK && closesOK && opens == closes, "CrawlHours", "the window from %s to %s is empty", from, to),
+		faultIf(loc == nil, "CrawlHours", "the location is nil: check the error of time.LoadLocation"))
+}
+
+// timeOfDay parses a time such as "22:00", and returns the time since midnight.
+func timeOfDay(s string) (d time.Duration, ok bool) {
+	t, err := time.Parse("15:04", s)
+	if err != nil {
+		return 0, false
+	}
+	return judge.SinceMidnight(t), true
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/handoff"
+	"github.com/collyrobots/collyrobots/internal/judge"
 	"github.com/collyrobots/collyrobots/internal/nofollow"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/redact"
@@ -55,16 +56,16 @@ func New(opts ...Option) (*Plugin, error) {
 		r.Events.ListenToAll(f)
 	}
 	l := newLimiter(config, r)
-	policies := newPolicies(&config.settings, config.shadows, config.store, l.Wire)
-	j := newJudge(&config.settings, l.Wire, policies)
-	j.dryRun = config.dryRun
-	j.shard = config.shard
+	policies := judge.NewPolicies(&config.Settings, config.shadows, config.store, l.Wire)
+	j := judge.New(&config.Settings, l.Wire, policies)
+	j.DryRun = config.dryRun
+	j.Shard = config.shard
 	c := &core{
 		judge:     j,
 		gate:      newGate(j, l),
-		settings:  j.settings,
-		dryRun:    j.dryRun,
-		shard:     j.shard,
+		settings:  j.Settings,
+		dryRun:    j.DryRun,
+		shard:     j.Shard,
 		limiter:   l,
 		policies:  policies,
 		report:    r,
@@ -73,7 +74,7 @@ func New(opts ...Option) (*Plugin, error) {
 		bubbled:   inBubble(),
 		requests:  handoff.New((*request).abandon),
 		tracked:   track.NewRequests[arrival](),
-		shadows:   newShadows(config.shadows),
+		shadows:   judge.NewShadows(config.shadows),
 		untracked: newUntracked(),
 	}
 	if config.feed != nil {
@@ -96,14 +97,14 @@ func New(opts ...Option) (*Plugin, error) {
 // The fields from settings to report are those of judge. They are here because a field is promoted
 // through one level of embedding at most.
 type core struct {
-	judge    *judge
+	judge    *judge.Judge
 	gate     *gate
 	sitemaps *sitemaps // nil if they are not followed
-	settings *settings
+	settings *judge.Settings
 	dryRun   bool
-	shard    shard
+	shard    judge.Shard
 	limiter  *limiter
-	policies *policies
+	policies *judge.Policies
 	report   *reporter.Reporter
 
 	onDenied  onDenied
@@ -113,7 +114,7 @@ type core struct {
 	requests  *handoff.Table[request]
 	tracked   *track.Requests[arrival]
 	retries   track.Retries
-	shadows   shadows
+	shadows   judge.Shadows
 	debuggers debuggers
 	fed       fedPages
 	links     nofollow.Pages   // pages with links that must not be followed
@@ -182,17 +183,17 @@ func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
 	if u.Scheme == "" {
 		return Decision{}, fmt.Errorf("collyrobots: Check: %q: missing scheme, write it as https://%s", u.Redacted(), strings.TrimLeft(u.Redacted(), "/"))
 	}
-	if !hasRobots(u) {
+	if !judge.HasRobots(u) {
 		return Decision{}, fmt.Errorf("collyrobots: Check: %q is not an http, https or ftp URL", u.Redacted())
 	}
 	ctx, userAgent, f := p.own(ctx)
 	f.ReadsTDM = true
-	t := target{url: u, userAgent: userAgent}
-	v, err := p.judge.verdict(ctx, time.Now(), t, f, nil)
+	t := judge.Target{URL: u, UserAgent: userAgent}
+	v, err := p.judge.Verdict(ctx, time.Now(), t, f, nil)
 	if err != nil {
 		return Decision{}, err
 	}
-	return v.decision(u), nil
+	return v.Decision(u), nil
 }
 
 // own returns the context, the user agent and the fetcher of the plugin's own requests. The context
@@ -202,7 +203,7 @@ func (p *Plugin) own(ctx context.Context) (_ context.Context, userAgent string, 
 	if h := p.first(); h != nil {
 		return policy.WithValues(ctx, h.c.Context), cmp.Or(set, h.c.UserAgent), exchange.Fetcher{Wire: p.limiter.Wire, Client: h}
 	}
-	userAgent = cmp.Or(set, p.policies.lastUserAgent(), defaultUserAgent)
+	userAgent = cmp.Or(set, p.policies.LastUserAgent(), judge.DefaultUserAgent)
 	return ctx, userAgent, exchange.Fetcher{Wire: p.limiter.Wire, Client: exchange.SeamClient{}}
 }
 
@@ -253,10 +254,10 @@ func (p *Plugin) Close() error {
 	now := time.Now()
 	p.ended.CompareAndSwap(nil, &now) // before closed, so that a closed plugin has the time
 	p.closed.Store(true)
-	p.policies.stop() // before the hosts are closed: otherwise a fetch whose wait ends would count as failed
+	p.policies.Stop() // before the hosts are closed: otherwise a fetch whose wait ends would count as failed
 	p.limiter.Close()
 	p.frontier.close()
-	p.policies.close()
+	p.policies.Close()
 	p.sitemaps.flush()
 	p.report.Events.Close()
 	if p.requests.Empty() {
@@ -330,7 +331,7 @@ func (p *Plugin) Attach(c *colly.Collector) error {
 	}
 	h := &hooks{core: p.core, controller: p.controller, c: c, handle: handle}
 	h.inPlace.Store(seam)
-	h.enforcesTags = p.settings.isForAny(func(s *hostSettings) bool { return s.enforceTags })
+	h.enforcesTags = p.settings.IsForAny(func(s *judge.HostSettings) bool { return s.EnforceTags })
 	err = errors.Join(h.watchStorage(), p.revalidation.add(h), p.frontier.add(h))
 	if err != nil {
 		return err
@@ -379,7 +380,7 @@ func (p *Plugin) userAgent() string {
 	if h != nil {
 		return h.c.UserAgent
 	}
-	return p.policies.lastUserAgent()
+	return p.policies.LastUserAgent()
 }
 
 // first returns the hooks of the first collector that still exists, or nil.

@@ -283,7 +283,7 @@ func (q *urlQueue) pageOf(encoded []byte) (p *urlstore.Page, signals bool, err e
 		sum := sha256.Sum256(r.Body)
 		p.Key = r.Method + " " + r.URL + " " + hex.EncodeToString(sum[:])
 	}
-	err = q.plugin.shard.owns(p.Host, u)
+	err = q.plugin.shard.Owns(p.Host, u)
 	if err != nil {
 		return nil, false, err
 	}
@@ -336,7 +336,7 @@ func (q *urlQueue) GetRequest() ([]byte, error) {
 
 // next returns the next page of the store.
 func (q *urlQueue) next() (*urlstore.Page, error) {
-	crawl, release := q.plugin.policies.until(q.context())
+	crawl, release := q.plugin.policies.Until(q.context())
 	defer release()
 	ctx, cancel := context.WithCancel(crawl)
 	defer cancel()

@@ -15,6 +15,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots/internal/hostname"
+	"github.com/collyrobots/collyrobots/internal/judge"
 	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/internal/revalidate"
 	"github.com/collyrobots/collyrobots/internal/track"
@@ -58,9 +59,9 @@ import (
 //
 // If the Store fails, pages are requested in full, and the Store is not used for a minute.
 func Revalidate() Option {
-	return hostOption("Revalidate", func(s *hostSettings) {
-		s.revalidate = true
-		s.skipFresh = false
+	return hostOption("Revalidate", func(s *judge.HostSettings) {
+		s.Revalidate = true
+		s.SkipFresh = false
 	})
 }
 
@@ -73,9 +74,9 @@ func Revalidate() Option {
 // A response is not fresh if it has no Date, if it has neither max-age nor Expires, if it has
 // Cache-Control: no-cache, or if its Vary names Cookie.
 func SkipFresh() Option {
-	return hostOption("SkipFresh", func(s *hostSettings) {
-		s.revalidate = true
-		s.skipFresh = true
+	return hostOption("SkipFresh", func(s *judge.HostSettings) {
+		s.Revalidate = true
+		s.SkipFresh = true
 	})
 }
 
@@ -90,7 +91,7 @@ func OnUnchanged(f func(r *colly.Request)) Option {
 // revalidates reports whether pages of any host are requested conditionally. A dry run changes no
 // request.
 func (c *config) revalidates() bool {
-	return !c.dryRun && slices.ContainsFunc(c.all(), func(s *hostSettings) bool { return s.revalidate })
+	return !c.dryRun && slices.ContainsFunc(c.All(), func(s *judge.HostSettings) bool { return s.Revalidate })
 }
 
 // A revalidation keeps the validators of pages in the Store.
@@ -187,28 +188,28 @@ func hasBody(r *colly.Request) bool {
 }
 
 // recall looks up the record of q, whose host has the settings s, unless it was looked up before.
-func (q *request) recall(ctx context.Context, s *hostSettings) {
+func (q *request) recall(ctx context.Context, s *judge.HostSettings) {
 	if q.store == nil {
 		return
 	}
-	if !s.revalidate {
+	if !s.Revalidate {
 		q.known = knownPage{}
 		return
 	}
-	key := revalidate.Key(q.store.collector, q.target.url)
+	key := revalidate.Key(q.store.collector, q.target.URL)
 	if key != q.known.key {
 		q.known = knownPage{key: key, record: q.store.recall(ctx, key)}
 	}
 }
 
-// isKnownFresh implements applicant. It looks the page of q up first. A redirect is always sent.
-func (q *request) isKnownFresh(ctx context.Context, now time.Time, s *hostSettings) bool {
+// IsKnownFresh implements applicant. It looks the page of q up first. A redirect is always sent.
+func (q *request) IsKnownFresh(ctx context.Context, now time.Time, s *judge.HostSettings) bool {
 	if q.redirect {
 		return false
 	}
 	q.recall(ctx, s)
 	known := q.known.record
-	return known != nil && s.skipFresh && revalidate.Allows(q.header) && known.IsFresh(q.target.url, q.header, now)
+	return known != nil && s.SkipFresh && revalidate.Allows(q.header) && known.IsFresh(q.target.URL, q.header, now)
 }
 
 // makeConditional makes q conditional if its page is known. req is the request as it is sent.
@@ -304,8 +305,8 @@ func (h *hooks) keeper(r *colly.Response) func() {
 	if h.pages == nil || h.retired() || h.closed.Load() || r.StatusCode != http.StatusOK || r.Headers == nil || !h.hasRecord(r.Request) {
 		return func() {}
 	}
-	settings := h.settings.of(hostname.Of(r.Request.URL))
-	if !settings.revalidate || h.c.MaxBodySize > 0 && len(r.Body) >= h.c.MaxBodySize {
+	settings := h.settings.Of(hostname.Of(r.Request.URL))
+	if !settings.Revalidate || h.c.MaxBodySize > 0 && len(r.Body) >= h.c.MaxBodySize {
 		return func() {}
 	}
 	h.retries.Mark(r.Request, track.Answered)
@@ -315,7 +316,7 @@ func (h *hooks) keeper(r *colly.Response) func() {
 	if err != nil {
 		h.revalidation.unusable.Add(1)
 	}
-	if record != nil && !settings.skipFresh {
+	if record != nil && !settings.SkipFresh {
 		record = record.WithoutFreshness()
 	}
 	if record == nil {

@@ -4,50 +4,18 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/budget"
 	"github.com/collyrobots/collyrobots/internal/exchange"
-	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/internal/judge"
 	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/internal/stop"
 	"github.com/collyrobots/collyrobots/report"
-	"github.com/collyrobots/collyrobots/usage"
 )
-
-// A rule is an optional reason to deny a URL that robots.txt allows. All rules of a plugin are in
-// judge.rules, and the first one that denies the URL decides. A URL is judged by them again only
-// when it is judged by its robots.txt again.
-type rule interface {
-	// judge returns why c is denied at now, or nil. It changes nothing.
-	judge(now time.Time, c candidate) *denial
-}
-
-// A limit is a rule whose answer depends on the other requests of the host. All limits of a plugin
-// are in judge.limits. They are asked after the rules, and not about a page that SkipFresh does not
-// request. A request is judged three times:
-//
-//   - judge decides when the request is judged by its robots.txt, so that most requests over the
-//     limit do not wait.
-//   - judge decides again whenever a request of the host has ended, so that a request that can no
-//     longer be sent does not wait for its start. It is then called under the lock of the pace of the
-//     host, so it must be quick, and a candidate has no pace.Host: a call of it would never return.
-//   - take decides just before the request is sent. So the numbers are exact although many requests
-//     are judged at the same time.
-type limit interface {
-	rule
-	// concerns reports whether the limit may deny pages under these settings.
-	concerns(s *hostSettings) bool
-	// take decides again, and counts c, which has marks.
-	take(now time.Time, c candidate) *denial
-	// undo undoes take for a request that was never sent. host is the host of its mark.
-	undo(now time.Time, host string)
-}
 
 // A responder sees the end of an exchange of a collector or a client. All responders of a plugin are
 // in gate.responders.
@@ -61,172 +29,32 @@ type responder interface {
 	failed(q *request, err error) (log func())
 }
 
-// A denial says why a rule denies a URL.
-type denial struct {
-	reason   report.Reason
-	describe func(d *Decision) // adds the facts to a Decision; nil if there are none
-}
-
-// A candidate is a URL that robots.txt allows, as a rule sees it. It is passed by value, so that it
-// needs no memory.
-type candidate struct {
-	url        *url.URL
-	host       string // the name of its host
-	settings   *hostSettings
-	policy     *policy.Policy
-	tdm        *usage.TDMFile // nil if the site has none, or if it is not used
-	linkedFrom string         // the page whose link must not be followed; "" if it may be
-	isFile     bool           // the plugin reads it, so it is no page
-	redirected string         // the host whose redirect has led to it; "" if it follows no redirect
-	*marks                    // of the request; nil if there is no request
-}
-
-// candidateOf returns the candidate of a target with the verdict v, for which no request exists.
-func candidateOf(v *verdict, t *target) candidate {
-	return candidate{
-		url:        t.url,
-		host:       v.host.Name(),
-		settings:   v.settings,
-		policy:     v.policy,
-		tdm:        v.tdm,
-		linkedFrom: t.linkedFrom,
-		isFile:     t.isFile,
-	}
-}
-
 // candidate returns the candidate of a request that was judged.
-func (q *request) candidate() candidate { return q.complete(candidateOf(&q.verdict, &q.target)) }
+func (q *request) candidate() judge.Candidate {
+	return q.Complete(judge.CandidateOf(&q.verdict, &q.target))
+}
 
-// complete implements applicant.
-func (q *request) complete(c candidate) candidate {
-	c.marks = &q.marks
+// Complete implements applicant.
+func (q *request) Complete(c judge.Candidate) judge.Candidate {
+	c.Marks = &q.marks
 	if q.redirect {
-		c.redirected = q.from
+		c.Redirected = q.from
 	}
 	return c
-}
-
-// marks are what limits and responders remember about a request: at most one mark for each of them.
-// Redirects get them with the page, and requests inside of another one from that one. The zero value
-// has none, and so has a nil pointer. Most requests have at most one mark, which needs no memory of
-// its own.
-type marks struct {
-	first mark
-	more  []mark
-}
-
-// A mark is what one limit or responder remembers about a request.
-type mark struct {
-	by     any    // the limit or the responder; nil if there is no mark
-	host   string // the host that the mark is about
-	count  int    // what it counts, if anything
-	source source
-}
-
-// A source says which request has set a mark.
-type source uint8
-
-const (
-	ofItself   source = iota // the request that has it
-	ofCarrier                // the request that it is a part of; see carrier
-	ofRedirect               // the request whose redirect it follows
-)
-
-// of returns the mark of a limit or a responder, or the zero mark.
-func (m *marks) of(by any) mark {
-	if m == nil || m.first.by == nil {
-		return mark{}
-	}
-	if m.first.by == by {
-		return m.first
-	}
-	for _, one := range m.more {
-		if one.by == by {
-			return one
-		}
-	}
-	return mark{}
-}
-
-// none reports whether there is no mark.
-func (m *marks) none() bool { return m.first.by == nil }
-
-// set sets the mark of one.by.
-func (m *marks) set(one mark) {
-	if m.first.by == nil || m.first.by == one.by {
-		m.first = one
-		return
-	}
-	i := slices.IndexFunc(m.more, func(other mark) bool { return other.by == one.by })
-	if i >= 0 {
-		m.more[i] = one
-	} else {
-		m.more = append(m.more, one)
-	}
-}
-
-// clear removes the mark of a limit or a responder.
-func (m *marks) clear(by any) {
-	m.more = slices.DeleteFunc(m.more, func(one mark) bool { return one.by == by })
-	if m.first.by != by {
-		return
-	}
-	m.first = mark{}
-	if n := len(m.more); n > 0 {
-		m.first = m.more[n-1]
-		m.more = m.more[:n-1]
-	}
-}
-
-// handOn returns the marks of a request that gets them from the one with m.
-func (m *marks) handOn(s source) marks {
-	next := marks{first: m.first, more: slices.Clone(m.more)}
-	next.first.source = max(next.first.source, s)
-	for i := range next.more {
-		next.more[i].source = max(next.more[i].source, s)
-	}
-	return next
-}
-
-// deny makes v a denial that no rule of robots.txt causes.
-func (v *verdict) deny(d *denial) {
-	v.reason = d.reason
-	v.rule = dialect.Decision{}
-	v.denial = d
-}
-
-// denialBy returns the denial of the first rule that denies c, or nil.
-func denialBy(rules []rule, now time.Time, c candidate) *denial {
-	for _, r := range rules {
-		if d := r.judge(now, c); d != nil {
-			return d
-		}
-	}
-	return nil
-}
-
-// limitOf returns the denial of the first limit that denies c, or nil.
-func (j *judge) limitOf(now time.Time, c candidate) *denial {
-	for _, l := range j.limits {
-		if d := l.judge(now, c); d != nil {
-			return d
-		}
-	}
-	return nil
 }
 
 // claim is called just before q is sent. The limits count it. If they no longer allow it, claim
 // returns a *DisallowedError or, in a dry run, stores it in q.dry.
 func (g *gate) claim(q *request) error {
-	if len(g.limits) == 0 || q.dry != nil {
+	if len(g.Limits) == 0 || q.dry != nil {
 		return nil
 	}
 	d := g.take(q)
 	if d == nil {
 		return nil
 	}
-	q.verdict.deny(d)
-	dry, err := enforce(g.judge, &q.verdict, q.target.url, q.IDs)
+	q.verdict.Deny(d)
+	dry, err := enforce(g.Judge, &q.verdict, q.target.URL, q.IDs)
 	q.dry = dry
 	if err != nil {
 		return q.denied(err)
@@ -236,13 +64,13 @@ func (g *gate) claim(q *request) error {
 
 // take makes all limits count q. If one of them denies it, none counts it. The last limit counts
 // first: then the first one, which decides, does not count a request that another limit denies.
-func (g *gate) take(q *request) *denial {
+func (g *gate) take(q *request) *judge.Denial {
 	c := q.candidate()
-	if d := g.limitOf(q.now, c); d != nil {
+	if d := g.LimitOf(q.now, c); d != nil {
 		return d
 	}
-	for _, l := range slices.Backward(g.limits) {
-		if d := l.take(q.now, c); d != nil {
+	for _, l := range slices.Backward(g.Limits) {
+		if d := l.Take(q.now, c); d != nil {
 			q.unclaim()
 			return d
 		}
@@ -252,14 +80,14 @@ func (g *gate) take(q *request) *denial {
 
 // unclaim undoes claim if q was never sent.
 func (q *request) unclaim() {
-	if q.marks.none() || q.WasSent() {
+	if q.marks.None() || q.WasSent() {
 		return
 	}
 	now := time.Now()
-	for _, l := range slices.Backward(q.gate.limits) {
-		if m := q.marks.of(l); m.by != nil && m.source == ofItself {
-			q.marks.clear(l)
-			l.undo(now, m.host)
+	for _, l := range slices.Backward(q.gate.Limits) {
+		if m := q.marks.Of(l); m.By != nil && m.Source == judge.OfItself {
+			q.marks.Clear(l)
+			l.Undo(now, m.Host)
 		}
 	}
 }
@@ -269,12 +97,12 @@ var errDenied = errors.New("a limit of the host is reached")
 
 // endWaitIfDenied makes Enter of the host of q return errDenied if a limit of the host is reached.
 func (g *gate) endWaitIfDenied(q *request) {
-	concerns := func(l limit) bool { return l.concerns(q.verdict.settings) }
-	if g.dryRun || !slices.ContainsFunc(g.limits, concerns) {
+	concerns := func(l judge.Limit) bool { return l.Concerns(q.verdict.Settings) }
+	if g.DryRun || !slices.ContainsFunc(g.Limits, concerns) {
 		return
 	}
 	q.Ticket.WaitWhile(func() error {
-		if g.limitOf(time.Now(), q.candidate()) != nil {
+		if g.LimitOf(time.Now(), q.candidate()) != nil {
 			return errDenied
 		}
 		return nil
@@ -284,14 +112,14 @@ func (g *gate) endWaitIfDenied(q *request) {
 // addFeatures adds the rules, the limits and the responders whose options are set for any host. The
 // responder of StopRefused counts refusals also without the option.
 func (g *gate) addFeatures() {
-	s := g.settings
-	g.rules = appendIf(g.rules, s.isForAny(func(s *hostSettings) bool { return s.enforceUsage }), rule(usageRule{}))
-	g.rules = appendIf(g.rules, s.isForAny(func(s *hostSettings) bool { return s.enforceTags }), rule(nofollowRule{}))
-	g.limits = appendIf(g.limits, s.isForAny(g.refusals.concerns), limit(g.refusals))
-	g.limits = appendIf(g.limits, s.isForAny(g.pageLimit.concerns), limit(g.pageLimit))
+	s := g.Settings
+	g.Rules = appendIf(g.Rules, s.IsForAny(func(s *judge.HostSettings) bool { return s.EnforceUsage }), judge.Rule(judge.UsageRule{}))
+	g.Rules = appendIf(g.Rules, s.IsForAny(func(s *judge.HostSettings) bool { return s.EnforceTags }), judge.Rule(judge.NofollowRule{}))
+	g.Limits = appendIf(g.Limits, s.IsForAny(g.refusals.Concerns), judge.Limit(g.refusals))
+	g.Limits = appendIf(g.Limits, s.IsForAny(g.pageLimit.Concerns), judge.Limit(g.pageLimit))
 	g.responders = appendIf(g.responders, g.limiter.Signs(), responder(signedRetries{}))
 	g.responders = append(g.responders, g.refusals)
-	g.responders = appendIf(g.responders, s.isForAny(func(s *hostSettings) bool { return s.retryThrottled > 0 }), responder(&throttledRetries{}))
+	g.responders = appendIf(g.responders, s.IsForAny(func(s *judge.HostSettings) bool { return s.RetryThrottled > 0 }), responder(&throttledRetries{}))
 }
 
 // appendIf appends a feature to a list if a condition is true.
@@ -302,51 +130,46 @@ func appendIf[F any](list []F, condition bool, feature F) []F {
 	return append(list, feature)
 }
 
-// isForAny reports whether an option is set for any host.
-func (s *settings) isForAny(isSet func(*hostSettings) bool) bool {
-	return slices.ContainsFunc(s.all(), isSet)
-}
-
 // The second part of this file has the limits of the options StopRefused and MaxPages, and the
 // responders of the options StopRefused, RetryThrottled and SignWhenAsked.
 
 // A pageLimit is the limit of the option MaxPages. The zero pageLimit allows every page.
 type pageLimit struct{ sent *budget.Pages }
 
-func (l *pageLimit) concerns(s *hostSettings) bool { return s.maxPages > 0 }
+func (l *pageLimit) Concerns(s *judge.HostSettings) bool { return s.MaxPages > 0 }
 
-func (l *pageLimit) judge(_ time.Time, c candidate) *denial {
-	most := c.settings.maxPages
-	if most == 0 || c.isFile || l.isCounted(c) || l.sent.Used(c.host) < most {
+func (l *pageLimit) Judge(_ time.Time, c judge.Candidate) *judge.Denial {
+	most := c.Settings.MaxPages
+	if most == 0 || c.IsFile || l.isCounted(c) || l.sent.Used(c.Host) < most {
 		return nil
 	}
 	return pageLimitReached(most)
 }
 
-func (l *pageLimit) take(_ time.Time, c candidate) *denial {
-	most := c.settings.maxPages
+func (l *pageLimit) Take(_ time.Time, c judge.Candidate) *judge.Denial {
+	most := c.Settings.MaxPages
 	if most == 0 || l.isCounted(c) {
 		return nil
 	}
-	if !l.sent.Take(c.host, most) {
+	if !l.sent.Take(c.Host, most) {
 		return pageLimitReached(most)
 	}
-	c.marks.set(mark{by: l, host: c.host})
+	c.Marks.Set(judge.Mark{By: l, Host: c.Host})
 	return nil
 }
 
-func (l *pageLimit) undo(_ time.Time, host string) { l.sent.Return(host) }
+func (l *pageLimit) Undo(_ time.Time, host string) { l.sent.Return(host) }
 
 // isCounted reports whether a request is already counted in the budget of its host. A redirect
 // within a host is part of the page that was counted.
-func (l *pageLimit) isCounted(c candidate) bool {
-	m := c.marks.of(l)
-	return m.host == c.host && m.source != ofRedirect || c.redirected == c.host
+func (l *pageLimit) isCounted(c judge.Candidate) bool {
+	m := c.Marks.Of(l)
+	return m.Host == c.Host && m.Source != judge.OfRedirect || c.Redirected == c.Host
 }
 
 // pageLimitReached returns the denial of a host whose budget is used up.
-func pageLimitReached(most int) *denial {
-	return &denial{reason: report.ReasonBudget, describe: func(d *Decision) { d.MaxPages = most }}
+func pageLimitReached(most int) *judge.Denial {
+	return &judge.Denial{Reason: report.ReasonBudget, Describe: func(d *Decision) { d.MaxPages = most }}
 }
 
 // A refusals is the limit and the responder of the option StopRefused. It denies the pages of hosts
@@ -356,42 +179,42 @@ type refusals struct {
 	report *reporter.Reporter
 }
 
-func (l *refusals) concerns(s *hostSettings) bool { return s.stopRefused > 0 }
+func (l *refusals) Concerns(s *judge.HostSettings) bool { return s.StopRefused > 0 }
 
-func (l *refusals) judge(now time.Time, c candidate) *denial {
-	if l.hosts.None() || l.isProbe(c.marks, c.host) {
+func (l *refusals) Judge(now time.Time, c judge.Candidate) *judge.Denial {
+	if l.hosts.None() || l.isProbe(c.Marks, c.Host) {
 		return nil
 	}
-	s, stopped := l.hosts.Denied(now, c.host)
+	s, stopped := l.hosts.Denied(now, c.Host)
 	if !stopped {
 		return nil
 	}
 	return hostStopped(s)
 }
 
-func (l *refusals) take(now time.Time, c candidate) *denial {
-	if l.isProbe(c.marks, c.host) {
+func (l *refusals) Take(now time.Time, c judge.Candidate) *judge.Denial {
+	if l.isProbe(c.Marks, c.Host) {
 		return nil
 	}
-	probe, ok := l.hosts.Start(now, c.host)
+	probe, ok := l.hosts.Start(now, c.Host)
 	if !ok {
-		return hostStopped(l.hosts.Status(c.host))
+		return hostStopped(l.hosts.Status(c.Host))
 	}
 	if probe {
-		c.marks.set(mark{by: l, host: c.host})
+		c.Marks.Set(judge.Mark{By: l, Host: c.Host})
 	}
 	return nil
 }
 
-func (l *refusals) undo(now time.Time, host string) { l.hosts.NotSent(now, host) }
+func (l *refusals) Undo(now time.Time, host string) { l.hosts.NotSent(now, host) }
 
 // isProbe reports whether a request with these marks is the probe of a host, or follows a redirect
 // of the probe.
-func (l *refusals) isProbe(m *marks, host string) bool { return m.of(l).host == host }
+func (l *refusals) isProbe(m *judge.Marks, host string) bool { return m.Of(l).Host == host }
 
 // hostStopped returns the denial of a host that is stopped.
-func hostStopped(s stop.Status) *denial {
-	return &denial{reason: report.ReasonRefused, describe: func(d *Decision) {
+func hostStopped(s stop.Status) *judge.Denial {
+	return &judge.Denial{Reason: report.ReasonRefused, Describe: func(d *Decision) {
 		d.Refusals = s.InRow
 		d.NextTry = s.Until
 	}}
@@ -432,13 +255,13 @@ const rightAfter = 10 * time.Second
 
 // refused records that the host has refused q, with a status or with an error.
 func (l *refusals) refused(q *request, status int, err error) (log func()) {
-	limit := q.verdict.settings.stopRefused
+	limit := q.verdict.Settings.StopRefused
 	q.Host.CountRefusal()
 	s, notable := l.hosts.Refused(time.Now(), q.Host.Name(), limit, l.isProbe(&q.marks, q.Host.Name()))
 	if !notable {
 		return nil
 	}
-	l.report.TellRefused(q.Host, q.target.url, status, err, s, q.IDs)
+	l.report.TellRefused(q.Host, q.target.URL, status, err, s, q.IDs)
 	return l.log(q, status, s)
 }
 
@@ -450,14 +273,14 @@ func (r *throttledRetries) answered(q *request, resp *http.Response) (again bool
 	if !exchange.Throttled(resp) || isChallenge(resp.Header) || q.ctx == nil || !backend.Repeatable(resp.Request) {
 		return false, nil
 	}
-	m := q.marks.of(r)
-	if m.source != ofItself {
-		m = mark{}
+	m := q.marks.Of(r)
+	if m.Source != judge.OfItself {
+		m = judge.Mark{}
 	}
-	if m.count >= q.verdict.settings.retryThrottled || q.Host.BusyFor(time.Now(), exchange.Patience) {
+	if m.Count >= q.verdict.Settings.RetryThrottled || q.Host.BusyFor(time.Now(), exchange.Patience) {
 		return false, nil
 	}
-	q.marks.set(mark{by: r, count: m.count + 1})
+	q.marks.Set(judge.Mark{By: r, Count: m.Count + 1})
 	q.EndAttempt()
 	return true, nil
 }
@@ -517,7 +340,7 @@ func isSuccess(status int) bool {
 // possible only for http URLs. For https URLs, a proxy forwards encrypted bytes, and if it rejects
 // CONNECT, there is no response.
 func (q *request) isByProxy(resp *http.Response) bool {
-	if !q.IsByPeer() || q.target.url.Scheme != "http" {
+	if !q.IsByPeer() || q.target.URL.Scheme != "http" {
 		return false
 	}
 	if len(resp.Header["X-Squid-Error"]) > 0 {
@@ -549,12 +372,12 @@ func (q *request) recordFailure(err error) (log func()) {
 
 // log returns a function that logs that a host has refused requests in a row, the last of them q.
 func (l *refusals) log(q *request, status int, s stop.Status) (log func()) {
-	facts := []any{"host", q.Host.Name(), "url", q.target.url.Redacted(), "status", status, "count", s.InRow}
+	facts := []any{"host", q.Host.Name(), "url", q.target.URL.Redacted(), "status", status, "count", s.InRow}
 	message := "host refuses requests"
 	if s.Stopped() {
 		message = "host refuses requests, its pages are not sent"
 		facts = append(facts, slog.Time("until", s.Until))
-	} else if q.verdict.settings.stopRefused == 0 {
+	} else if q.verdict.Settings.StopRefused == 0 {
 		facts = append(facts, slog.String("option", "StopRefused"))
 	}
 	return func() { l.report.Log.Warn(message, facts...) }

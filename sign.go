@@ -1,11 +1,6 @@
 package collyrobots
 
 import (
-	"fmt"
-	"strings"
-
-	"github.com/collyrobots/collyrobots/dialect"
-	"github.com/collyrobots/collyrobots/usage"
 	"github.com/collyrobots/collyrobots/webbotauth"
 )
 
@@ -63,55 +58,23 @@ func (p *Plugin) Card() webbotauth.Card {
 		return webbotauth.Card{}
 	}
 	userAgent := p.userAgent()
-	s := p.judge.settings
+	s := p.judge.Settings
 	bot := webbotauth.Bot{
 		UserAgent: userAgent,
 		Trigger:   "crawler",
-		Purpose:   s.purposes(),
+		Purpose:   s.Purposes(),
 		KnownURLs: []string{"/robots.txt"},
 	}
-	if s.tokens != nil || userAgent != "" {
-		bot.ProductToken = s.productTokens(s.dialect, userAgent)[0]
+	if s.Tokens != nil || userAgent != "" {
+		bot.ProductToken = s.ProductTokens(s.Dialect, userAgent)[0]
 	}
-	if !p.judge.dryRun {
-		bot.ObeysRobots = s.compliesEverywhere()
+	if !p.judge.DryRun {
+		bot.ObeysRobots = s.CompliesEverywhere()
 		bot.RateControl = "Crawl-delay in robots.txt; status 429 or 503, with Retry-After or without"
 		if !bot.ObeysRobots {
 			bot.RateControl = "status 429 or 503, with Retry-After or without"
 		}
-		bot.Rate = s.rate()
+		bot.Rate = s.Rate()
 	}
 	return webbotauth.Card{Bot: bot}
-}
-
-// purposes returns the labels of what the crawl is for on any host, or "" without the option
-// Purpose.
-func (s *settings) purposes() string {
-	var all usage.Purpose
-	for _, host := range s.all() {
-		all |= host.purpose
-	}
-	return strings.ReplaceAll(all.String(), "|", ", ")
-}
-
-// compliesEverywhere reports whether the robots.txt of every host is obeyed as RFC 9309 says.
-func (s *settings) compliesEverywhere() bool {
-	for _, host := range s.all() {
-		if host.ignoreRobots || host.dialect != dialect.RFC9309() {
-			return false
-		}
-	}
-	return true
-}
-
-// rate says how often a host is requested at most, or returns "" if no option limits that.
-func (s *settings) rate() string {
-	least := s.pace.MinDelay
-	for _, host := range s.perHost {
-		least = min(least, host.pace.MinDelay)
-	}
-	if least == 0 {
-		return ""
-	}
-	return fmt.Sprintf("at most one request to a host every %v", least)
 }

@@ -1,17 +1,11 @@
 package collyrobots
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,12 +14,10 @@ import (
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/arrivals"
-	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/hostname"
+	"github.com/collyrobots/collyrobots/internal/judge"
 	"github.com/collyrobots/collyrobots/internal/metatags"
-	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/reporter"
-	"github.com/collyrobots/collyrobots/internal/weburl"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstags"
 	"github.com/collyrobots/collyrobots/usage"
@@ -44,7 +36,7 @@ func Purpose(p ...usage.Purpose) Option {
 		all |= one
 	}
 	const known = usage.Search | usage.AIUse | usage.TrainAI
-	return hostOption("Purpose", func(s *hostSettings) { s.purpose = all },
+	return hostOption("Purpose", func(s *judge.HostSettings) { s.Purpose = all },
 		faultIf(all == 0, "Purpose", "names no purpose"),
 		faultIf(all&^known != 0, "Purpose", "%v is not a purpose of package usage", all))
 }
@@ -61,7 +53,7 @@ func Purpose(p ...usage.Purpose) Option {
 // EnforceUsage does not affect the requests for robots.txt, sitemaps and TDMRep files. EnforceUsage
 // may be given inside ForHosts.
 func EnforceUsage() Option {
-	return hostOption("EnforceUsage", func(s *hostSettings) { s.enforceUsage = true })
+	return hostOption("EnforceUsage", func(s *judge.HostSettings) { s.EnforceUsage = true })
 }
 
 // TDMRep requests the TDMRep file of each site, /.well-known/tdmrep.json, before the first page of
@@ -73,66 +65,21 @@ func EnforceUsage() Option {
 // later. The result is kept for a day. In a survey of a million domains, 37 had the file. TDMRep
 // may be given inside ForHosts. It has no effect under IgnoreRobotsWithPermission.
 func TDMRep() Option {
-	return hostOption("TDMRep", func(s *hostSettings) { s.tdmRep = true })
+	return hostOption("TDMRep", func(s *judge.HostSettings) { s.TDMRep = true })
 }
 
 // usageFaults returns a fault for each EnforceUsage without a Purpose.
 func (c *config) usageFaults() (faults []error) {
 	missing := fault("EnforceUsage", "needs the option Purpose")
-	if c.settings.enforceUsage && c.settings.purpose == 0 {
+	if c.Settings.EnforceUsage && c.Settings.Purpose == 0 {
 		return []error{missing}
 	}
-	for _, h := range c.perHost {
-		if h.enforceUsage && h.purpose == 0 {
-			faults = append(faults, insideForHosts(h.pattern, missing))
+	for _, h := range c.PerHost {
+		if h.EnforceUsage && h.Purpose == 0 {
+			faults = append(faults, insideForHosts(h.Pattern, missing))
 		}
 	}
 	return faults
-}
-
-// A usageRule is the rule of the option EnforceUsage. It denies pages whose owner disallows the
-// purpose of the crawl.
-type usageRule struct{}
-
-// usageDisallowed is the denial of a usageRule.
-var usageDisallowed = &denial{reason: report.ReasonUsage}
-
-func (usageRule) judge(_ time.Time, c candidate) *denial {
-	s := c.settings
-	if !s.enforceUsage || s.ignoreRobots || c.isFile {
-		return nil
-	}
-	p := preferencesFor(c.url, usage.Sources{Robots: c.policy.Usage(), TDMFile: c.tdm})
-	if p.Of(s.purpose).Preference != usage.Disallowed {
-		return nil
-	}
-	return usageDisallowed
-}
-
-// preferences returns the preferences for u that are known before it is fetched, without the hashes
-// of their sources. Only a page that may be crawled has preferences.
-func (v *verdict) preferences(u *url.URL) usage.Preferences {
-	if !v.rule.Allowed && v.reason != report.ReasonUsage {
-		return usage.Preferences{}
-	}
-	return preferencesFor(u, v.sources())
-}
-
-// preferencesFor returns the preferences for u in some sources, without the hashes of the sources.
-func preferencesFor(u *url.URL, s usage.Sources) usage.Preferences {
-	if s.Robots == nil && s.TDMFile == nil {
-		return usage.Preferences{}
-	}
-	p := s.Terms(u).Preferences
-	p.Search.Hash = ""
-	p.AIUse.Hash = ""
-	p.TrainAI.Hash = ""
-	return p
-}
-
-// sources returns the sources of preferences that are known before a page is fetched.
-func (v *verdict) sources() usage.Sources {
-	return usage.Sources{Robots: v.policy.Usage(), TDMFile: v.tdm}
 }
 
 // Usage returns what is known about the use of the content of r: the preferences in robots.txt, in
@@ -165,7 +112,7 @@ func (p *Plugin) Usage(r *colly.Response) usage.Terms {
 // sourcesOf returns the files that were in force when r was requested or, if that is not known, the
 // ones that are in force now.
 func (p *Plugin) sourcesOf(r *colly.Request) usage.Sources {
-	v, known := p.judge.uses.find(r.URL)
+	v, known := p.judge.Uses.Find(r.URL)
 	if !known {
 		var err error
 		v, err = p.verdictNow(r)
@@ -173,22 +120,22 @@ func (p *Plugin) sourcesOf(r *colly.Request) usage.Sources {
 			return usage.Sources{}
 		}
 	}
-	if !v.rule.Allowed {
+	if !v.Rule.Allowed {
 		return usage.Sources{}
 	}
-	s := v.sources()
-	s.RobotsHash = v.policy.Sum()
+	s := v.Sources()
+	s.RobotsHash = v.Policy.Sum()
 	return s
 }
 
 // verdictNow returns the verdict on r by the files that are known now.
-func (p *Plugin) verdictNow(r *colly.Request) (verdict, error) {
+func (p *Plugin) verdictNow(r *colly.Request) (judge.Verdict, error) {
 	var header http.Header
 	if r.Headers != nil {
 		header = *r.Headers
 	}
 	_, _, f := p.own(context.Background())
-	return p.judge.recall(targetOf(r.URL, r.Host, header), f)
+	return p.judge.Recall(judge.TargetOf(r.URL, r.Host, header), f)
 }
 
 // isHTML reports whether a response is an HTML page. Like Colly, it looks at the body if there is
@@ -201,368 +148,6 @@ func isHTML(h http.Header, body []byte) bool {
 	kind, _, _ = strings.Cut(strings.ToLower(kind), ";")
 	kind = strings.TrimSpace(kind)
 	return kind == "text/html" || kind == "application/xhtml+xml"
-}
-
-// recordUse counts a page that v allows, and keeps v for Plugin.Usage.
-func (j *judge) recordUse(v verdict, resp *http.Response) {
-	u := resp.Request.URL
-	s := v.sources()
-	if !v.rule.Allowed { // in a dry run
-		s = usage.Sources{}
-	}
-	s.Header = resp.Header
-	j.uses.add(u, v, s.Terms(u).Preferences)
-}
-
-// uses keeps the counts of Stats.Usage, and the verdicts on recent pages for Plugin.Usage.
-type uses struct {
-	// mu protects the fields below it.
-	mu     sync.Mutex
-	stats  *report.UsageStats // nil if no page with a Purpose was fetched
-	recent map[*url.URL]verdict
-	order  []*url.URL // the keys of recent
-	oldest int        // the index in order that is replaced next, if there are maxRecent keys
-}
-
-// maxRecent is the number of responses whose verdicts are kept for Plugin.Usage.
-const maxRecent = 4096
-
-// add counts a page, and keeps the verdict on it.
-func (s *uses) add(u *url.URL, v verdict, p usage.Preferences) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stats == nil {
-		s.stats = new(report.UsageStats)
-		s.recent = make(map[*url.URL]verdict)
-	}
-	countUse(&s.stats.Search, p.Search)
-	countUse(&s.stats.AIUse, p.AIUse)
-	countUse(&s.stats.TrainAI, p.TrainAI)
-	_, known := s.recent[u]
-	s.recent[u] = v
-	switch {
-	case known:
-	case len(s.order) < maxRecent:
-		s.order = append(s.order, u)
-	default:
-		delete(s.recent, s.order[s.oldest])
-		s.order[s.oldest] = u
-		s.oldest = (s.oldest + 1) % maxRecent
-	}
-}
-
-// find returns the verdict on a page that was requested with this URL.
-func (s *uses) find(u *url.URL) (v verdict, known bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	v, known = s.recent[u]
-	return v, known
-}
-
-// statistics returns the counts so far, or nil if there are none.
-func (s *uses) statistics() *report.UsageStats {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stats == nil {
-		return nil
-	}
-	stats := *s.stats
-	return &stats
-}
-
-// countUse counts one page.
-func countUse(c *report.UsageCounts, s usage.Statement) {
-	switch s.Preference {
-	case usage.Allowed:
-		c.Allowed++
-	case usage.Disallowed:
-		c.Disallowed++
-	default:
-		c.Unknown++
-	}
-}
-
-// tdmFiles are the TDMRep files of the crawled sites. A file is requested when the first page of a
-// site is judged, and when it has expired. The other pages of the site wait for it.
-type tdmFiles struct {
-	// mu protects the fields below it, and each tdmSite.
-	mu    sync.Mutex
-	sites map[dialect.Authority]*tdmSite
-	size  int // the sum of the sizes of sites
-}
-
-// A tdmSite is the TDMRep file of a site. It is protected by tdmFiles.mu.
-type tdmSite struct {
-	tdmCopy
-	reading chan struct{} // closed when the file was read; nil if it is not being read
-}
-
-// A tdmCopy is a TDMRep file as it was last read.
-type tdmCopy struct {
-	file    *usage.TDMFile // nil if the site declares nothing
-	size    int            // of the file in bytes
-	expires time.Time
-}
-
-const (
-	tdmLife      = 24 * time.Hour   // how long a file is kept, or the fact that there is none
-	tdmRetry     = time.Hour        // pause after a request without a useful response
-	tdmPatience  = 30 * time.Second // the timeout of one request
-	maxTDMFile   = 500 << 10        // bytes; a longer file declares nothing
-	maxTDMSites  = 10_000           // sites whose files are kept
-	maxTDMSizes  = 32 << 20         // bytes of all files that are kept
-	tdmRedirects = 5                // the number of redirects that are followed
-	tdmName      = "tdmrep.json"    // Source.Name
-)
-
-var errTDMUnread = errors.New("the TDMRep file was not read")
-
-// findTDM sets the TDMRep file of the site of t in v, if the option TDMRep is set. If f allows it,
-// findTDM requests a file that is not known or has expired.
-func (j *judge) findTDM(ctx context.Context, v *verdict, t target, f exchange.Fetcher) (err error) {
-	a := v.policy.Authority
-	if !v.settings.tdmRep || !weburl.IsWeb(t.url) || policy.IsVirtual(a) {
-		return nil
-	}
-	if !f.ReadsTDM {
-		v.tdm = j.tdm.last(a)
-		return nil
-	}
-	for {
-		file, known, reading := j.tdm.claim(a, time.Now())
-		if known {
-			v.tdm = file
-			return nil
-		}
-		v.waited = true
-		if reading == nil {
-			v.tdm, err = j.readClaimedTDM(ctx, a, t.userAgent, f)
-			return err
-		}
-		select {
-		case <-reading:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
-// claim returns the file of a site if it is known and has not expired. Otherwise the caller must
-// wait until reading is closed or, if reading is nil, read the file and call put.
-func (fs *tdmFiles) claim(a dialect.Authority, now time.Time) (file *usage.TDMFile, known bool, reading <-chan struct{}) {
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	s := fs.sites[a]
-	switch {
-	case s == nil:
-		if fs.sites == nil {
-			fs.sites = make(map[dialect.Authority]*tdmSite)
-		}
-		fs.sites[a] = &tdmSite{reading: make(chan struct{})}
-		return nil, false, nil
-	case s.reading != nil:
-		return nil, false, s.reading
-	case now.Before(s.expires):
-		return s.file, true, nil
-	}
-	s.reading = make(chan struct{})
-	return nil, false, nil
-}
-
-// last returns the file of a site as it was last read, or nil if it was not read.
-func (fs *tdmFiles) last(a dialect.Authority) *usage.TDMFile {
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	if s := fs.sites[a]; s != nil {
-		return s.file
-	}
-	return nil
-}
-
-// put stores c and wakes the callers that wait for it. If err is not nil, the file was not read,
-// and the next caller of claim must read it.
-func (fs *tdmFiles) put(a dialect.Authority, c tdmCopy, err error) {
-	fs.mu.Lock()
-	defer fs.mu.Unlock()
-	s := fs.sites[a]
-	close(s.reading)
-	s.reading = nil
-	if err != nil {
-		return
-	}
-	fs.size += c.size - s.size
-	s.tdmCopy = c
-	for other, kept := range fs.sites {
-		if len(fs.sites) <= maxTDMSites && fs.size <= maxTDMSizes {
-			break
-		}
-		if kept.reading == nil && kept != s {
-			fs.size -= kept.size
-			delete(fs.sites, other)
-		}
-	}
-}
-
-// readClaimedTDM reads the TDMRep file of a site that the caller has claimed. It calls put also if a
-// transport ends the goroutine, because other pages wait for the file.
-func (j *judge) readClaimedTDM(ctx context.Context, a dialect.Authority, userAgent string, f exchange.Fetcher) (*usage.TDMFile, error) {
-	c, err := tdmCopy{}, errTDMUnread
-	defer func() { j.tdm.put(a, c, err) }()
-	c, err = j.readTDM(ctx, a, userAgent, f)
-	return c.file, err
-}
-
-// readTDM requests the TDMRep file of a site. If there is no useful response, it returns the last
-// copy. The error is the cause that ended ctx, or ErrClosed.
-func (j *judge) readTDM(ctx context.Context, a dialect.Authority, userAgent string, f exchange.Fetcher) (tdmCopy, error) {
-	ctx, release := j.policies.until(policy.WithValues(ctx, ctx))
-	defer release()
-	u := &url.URL{Scheme: a.Scheme, Host: a.Host, Path: usage.TDMRepPath}
-	body, err := j.requestTDM(ctx, u, userAgent, f)
-	if err != nil && ctx.Err() != nil {
-		return tdmCopy{}, context.Cause(ctx)
-	}
-	if errors.Is(err, ErrClosed) {
-		return tdmCopy{}, ErrClosed
-	}
-	now := time.Now()
-	denied := (*tdmDenial)(nil)
-	absent := (*tdmError)(nil)
-	switch {
-	case err == nil:
-		return tdmCopyOf(body, now, func(err error) { j.logNoTDM(u, err) }), nil
-	case errors.As(err, &denied):
-		return tdmCopy{expires: denied.until}, nil
-	case errors.As(err, &absent) && absent.final:
-		j.logNoTDM(u, err)
-		return tdmCopy{expires: now.Add(tdmLife)}, nil
-	}
-	j.logNoTDM(u, err)
-	return tdmCopy{file: j.tdm.last(a), expires: now.Add(tdmRetry)}, nil
-}
-
-func (j *judge) logNoTDM(u *url.URL, err error) {
-	j.report.Log.Debug("no TDMRep file", "url", u.Redacted(), "error", err)
-}
-
-// tdmCopyOf returns the copy of a file that was read at now. If the file is malformed, tdmCopyOf
-// calls malformed, and the copy declares nothing.
-func tdmCopyOf(body []byte, now time.Time, malformed func(error)) tdmCopy {
-	sum := sha256.Sum256(body)
-	from := usage.Source{Name: tdmName, Hash: hex.EncodeToString(sum[:len(sum)/2])}
-	file, err := usage.ParseTDMFile(body, from)
-	if err != nil {
-		malformed(err)
-		return tdmCopy{expires: now.Add(tdmLife)}
-	}
-	return tdmCopy{file: file, size: len(body), expires: now.Add(tdmLife)}
-}
-
-// A tdmError says why a response has no TDMRep file.
-type tdmError struct {
-	reason string
-	final  bool // the response shows that the site has no usable file
-}
-
-func (e *tdmError) Error() string { return e.reason }
-
-// A tdmDenial is the error for a TDMRep file that a robots.txt denies.
-type tdmDenial struct {
-	until time.Time // when the robots.txt expires
-}
-
-func (*tdmDenial) Error() string { return "robots.txt denies the TDMRep file" }
-
-// requestTDM requests the TDMRep file at u and follows its redirects. Each of them is judged by the
-// robots.txt of its own site, which gets no header of the page if it is another one. A panic of the transport becomes an error, as for robots.txt.
-func (j *judge) requestTDM(ctx context.Context, u *url.URL, userAgent string, f exchange.Fetcher) (body []byte, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &policy.PanicError{Value: v}
-		}
-	}()
-	from := exchange.Lead{Kind: report.RequestTDM, Origin: f.From, Client: f.Client}
-	site := u.Host
-	for redirects := 0; ; redirects++ {
-		resp, err := j.getTDM(ctx, u, userAgent, from, f)
-		if err != nil {
-			return nil, err
-		}
-		location := resp.Header.Get("Location")
-		if !exchange.IsRedirect(resp.StatusCode) || location == "" {
-			return bodyOfTDM(resp)
-		}
-		discardTDM(resp)
-		next, err := u.Parse(location)
-		if err != nil || !weburl.IsWeb(next) || next.Host == "" || redirects == tdmRedirects {
-			return nil, &tdmError{reason: "redirect that is not followed", final: true}
-		}
-		from.Host = hostname.Of(u)
-		from.Payer = cmp.Or(from.Payer, site)
-		next.User = nil
-		if !policy.SameSite(u, next) {
-			f.Header = nil // the credentials in it are not for another site, nor for the robots.txt there
-		}
-		u = next
-	}
-}
-
-// getTDM requests u once and follows no redirect.
-func (j *judge) getTDM(ctx context.Context, u *url.URL, userAgent string, from exchange.Lead, f exchange.Fetcher) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-	if userAgent != "" {
-		req.Header.Set("User-Agent", userAgent)
-	}
-	check := func(by exchange.Origin) (verdict, error) {
-		f.From = by
-		return j.judgeTDM(ctx, target{url: u, userAgent: userAgent, isFile: true}, f)
-	}
-	resp, _, err := j.sendOwn(req, tdmPatience, from, check)
-	return resp, err
-}
-
-// judgeTDM returns the verdict about a request for a TDMRep file. The error is a *tdmDenial if
-// robots.txt denies it.
-func (j *judge) judgeTDM(ctx context.Context, t target, f exchange.Fetcher) (verdict, error) {
-	v, err := j.verdict(ctx, time.Now(), t, f, nil)
-	if err != nil {
-		return v, err
-	}
-	switch {
-	case v.reason == report.ReasonRefused:
-		return v, &tdmError{reason: "the host refuses requests"}
-	case !v.rule.Allowed:
-		return v, &tdmDenial{until: v.policy.Expires()}
-	}
-	return v, nil
-}
-
-// bodyOfTDM reads and closes the body of a response that is not a redirect. The error is a
-// *tdmError or a read error.
-func bodyOfTDM(resp *http.Response) ([]byte, error) {
-	defer discardTDM(resp)
-	if resp.StatusCode != http.StatusOK {
-		temporary := resp.StatusCode >= 500 || exchange.Throttled(resp) || resp.StatusCode == http.StatusRequestTimeout
-		return nil, &tdmError{reason: fmt.Sprintf("status %d", resp.StatusCode), final: !temporary}
-	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxTDMFile+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(body) > maxTDMFile {
-		return nil, &tdmError{reason: fmt.Sprintf("more than %d bytes", maxTDMFile), final: true}
-	}
-	return body, nil
-}
-
-// discardTDM closes the body of a response. It reads a short one to its end, so that the first page
-// of the site can use the same connection.
-func discardTDM(resp *http.Response) {
-	io.CopyN(io.Discard, resp.Body, exchange.MaxRedirectBody)
-	resp.Body.Close()
 }
 
 // EnforceRobotsTags obeys nofollow. Links are denied with report.ReasonNofollow if their page has the rule
@@ -591,7 +176,7 @@ func discardTDM(resp *http.Response) {
 // Each page gets its own colly.Context, which shares its values with that of the request before. If
 // a link is denied, its host gets no request for it, not even for robots.txt.
 func EnforceRobotsTags() Option {
-	return hostOption("EnforceRobotsTags", func(s *hostSettings) { s.enforceTags = true })
+	return hostOption("EnforceRobotsTags", func(s *judge.HostSettings) { s.EnforceTags = true })
 }
 
 // RobotsTags returns the rules that a site has sent with a page for this crawler, such as noindex:
@@ -641,7 +226,7 @@ func (p *Plugin) MayFollow(page *colly.Request, href string) error {
 	}
 	now := time.Now()
 	host := p.limiter.Hosts.At(now, a.Host)
-	v := nofollowVerdict(now, host, p.settings.of(host.Name()), a, from)
+	v := judge.NofollowVerdict(now, host, p.settings.Of(host.Name()), a, from)
 	return enforceNow(p.judge, &v, u)
 }
 
@@ -651,9 +236,9 @@ func (c *core) tagsOf(r *colly.Response, html bool) robotstags.Tags {
 	if r.Request.Headers != nil {
 		sent = *r.Request.Headers
 	}
-	bots := c.settings.of(hostname.Of(r.Request.URL)).tokens
+	bots := c.settings.Of(hostname.Of(r.Request.URL)).Tokens
 	if bots == nil {
-		bots = []string{dialect.ProductToken(userAgentOf(sent))}
+		bots = []string{dialect.ProductToken(judge.UserAgentOf(sent))}
 	}
 	tags := robotstags.FromHeader(headerOf(r), bots...)
 	if html {
@@ -700,7 +285,7 @@ func (h *hooks) readTags(r *colly.Response) {
 	if h.retired() || h.isUnchanged(r) {
 		return
 	}
-	enforce := h.settings.of(hostname.Of(r.Request.URL)).enforceTags
+	enforce := h.settings.Of(hostname.Of(r.Request.URL)).EnforceTags
 	html := enforce && isHTML(headerOf(r), r.Body)
 	if coding := unreadCoding(headerOf(r)); html && coding != "" {
 		h.report.Warn("a page has a content coding that Colly does not decode, so its robots tags and links are not read; request only gzip under EnforceRobotsTags",

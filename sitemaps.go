@@ -16,6 +16,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/feed"
 	"github.com/collyrobots/collyrobots/internal/hostname"
+	"github.com/collyrobots/collyrobots/internal/judge"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/internal/reporter"
@@ -27,7 +28,7 @@ import (
 // sitemaps feeds the pages that the sitemaps of the crawled sites list. All methods of a nil
 // pointer do nothing.
 type sitemaps struct {
-	*judge
+	*judge.Judge
 	feed    *feed.Feed
 	slots   feed.Slots // for the pages of all collectors that are Async
 	options Feed
@@ -36,7 +37,7 @@ type sitemaps struct {
 }
 
 func newSitemaps(c *core, f Feed) *sitemaps {
-	s := &sitemaps{judge: c.judge, onDenied: c.onDenied, options: f}
+	s := &sitemaps{Judge: c.judge, onDenied: c.onDenied, options: f}
 	unwritten := 0
 	if f.Sink != nil {
 		unwritten = sinkUnwritten
@@ -52,7 +53,7 @@ func newSitemaps(c *core, f Feed) *sitemaps {
 		Resume:      f.Resume,
 		Unwritten:   unwritten,
 		Limits:      f.Limits,
-		Store:       c.policies.store,
+		Store:       c.policies.Store,
 		Log:         c.report.Log,
 		Read:        c.report.TellSitemap,
 	})
@@ -83,9 +84,9 @@ func (s *sitemaps) run(c *colly.Collector, by exchange.Client) {
 	if !s.pending() {
 		return
 	}
-	ctx, release := s.policies.until(c.Context)
+	ctx, release := s.Policies.Until(c.Context)
 	defer release()
-	s.feed.Run(ctx, &feeder{sitemaps: s, c: c, userAgent: c.UserAgent, fetcher: exchange.Fetcher{Wire: s.wire, Client: by}})
+	s.feed.Run(ctx, &feeder{sitemaps: s, c: c, userAgent: c.UserAgent, fetcher: exchange.Fetcher{Wire: s.Wire, Client: by}})
 }
 
 // statistics returns the counts so far.
@@ -122,23 +123,23 @@ type feeder struct {
 // Allowed implements feed.Crawl.
 func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, sitemap string, u *url.URL) (bool, feed.Result) {
 	host := hostname.Of(u)
-	if f.sitemaps.shard.owns(host, u) != nil {
+	if f.sitemaps.Shard.Owns(host, u) != nil {
 		return true, feed.Done // the process that crawls the host judges the page
 	}
 	from := f.leadFrom(site)
 	from.Host = leaderOf(site, sitemap, u.String())
 	from.Payer = "" // Feed.Scope limits the pages on other sites
-	guard, err := f.sitemaps.wire.Allow(from, host, u)
+	guard, err := f.sitemaps.Wire.Allow(from, host, u)
 	if err == nil {
-		_, err = f.judge(ctx, target{url: u}, exchange.GuardedBy(guard, ""))
+		_, err = f.judge(ctx, judge.Target{URL: u}, exchange.GuardedBy(guard, ""))
 	}
 	if err == nil {
 		return true, feed.Done
 	}
-	f.sitemaps.onDenied.notSent(f.sitemaps.report, u, err, false)
+	f.sitemaps.onDenied.notSent(f.sitemaps.Report, u, err, false)
 	o := outcomeOf(err)
 	if o.forbidden {
-		f.sitemaps.report.TellUnsent(u, err, reporter.IDs{})
+		f.sitemaps.Report.TellUnsent(u, err, reporter.IDs{})
 	}
 	if o.isEnd(ctx) {
 		return false, feed.Unfinished
@@ -147,7 +148,7 @@ func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, sitemap st
 }
 
 // Cleaned implements feed.Crawl.
-func (f *feeder) Cleaned(u *url.URL) *url.URL { return f.sitemaps.cleaned(u) }
+func (f *feeder) Cleaned(u *url.URL) *url.URL { return f.sitemaps.Cleaned(u) }
 
 // leadFrom returns the lead to a URL that the sitemaps of a site name.
 func (f *feeder) leadFrom(site dialect.Authority) exchange.Lead {
@@ -177,16 +178,16 @@ func hasHost(loc, host string) bool {
 }
 
 // judge returns an error if t must not be fetched. from is the origin of the request.
-func (f *feeder) judge(ctx context.Context, t target, from exchange.Origin) (verdict, error) {
-	t.userAgent = f.userAgent
+func (f *feeder) judge(ctx context.Context, t judge.Target, from exchange.Origin) (judge.Verdict, error) {
+	t.UserAgent = f.userAgent
 	by := f.fetcher
 	by.From = from
 	by.ReadsTDM = true
-	v, err := f.sitemaps.verdict(ctx, time.Now(), t, by, nil)
+	v, err := f.sitemaps.Verdict(ctx, time.Now(), t, by, nil)
 	if err != nil {
-		return verdict{}, err
+		return judge.Verdict{}, err
 	}
-	return v, enforceNow(f.sitemaps.judge, &v, t.url)
+	return v, enforceNow(f.sitemaps.Judge, &v, t.URL)
 }
 
 // Get implements feed.Crawl.
@@ -206,8 +207,10 @@ func (f *feeder) Get(ctx context.Context, r feed.Request) (*http.Response, time.
 	req.Header = r.Header
 	req.Header.Set("User-Agent", f.userAgent)
 	req.Header.Set("Accept-Encoding", "gzip") // otherwise net/http decompresses the body, and the compressed bytes have no limit
-	check := func(by exchange.Origin) (verdict, error) { return f.judge(ctx, target{url: u, isFile: true}, by) }
-	resp, began, err := f.sitemaps.sendOwn(req, r.Timeout, from, check)
+	check := func(by exchange.Origin) (judge.Verdict, error) {
+		return f.judge(ctx, judge.Target{URL: u, IsFile: true}, by)
+	}
+	resp, began, err := f.sitemaps.SendOwn(req, r.Timeout, from, check)
 	if private := (*PrivateNetworkError)(nil); errors.As(err, &private) {
 		err = exchange.WithKind(err, feed.ErrNotForSite)
 	}
@@ -506,7 +509,7 @@ func (p *Plugin) pages(f Feed, sites []string) (s *sitemaps, urls []*url.URL, er
 	for _, reason := range f.faults() {
 		faults = append(faults, fault("Feed", "%s", reason))
 	}
-	if f.Resume && p.policies.store == nil {
+	if f.Resume && p.policies.Store == nil {
 		faults = append(faults, fault("Feed", "Resume needs the option Store"))
 	}
 	for _, site := range sites {
@@ -525,7 +528,7 @@ func (p *Plugin) pages(f Feed, sites []string) (s *sitemaps, urls []*url.URL, er
 // Done of each page.
 func (p *Plugin) pull(ctx context.Context, s *sitemaps, sites []*url.URL) iter.Seq2[*feed.Page, error] {
 	return func(yield func(*feed.Page, error) bool) {
-		ctx, release := p.policies.until(ctx)
+		ctx, release := p.policies.Until(ctx)
 		defer release()
 		ctx, userAgent, fetcher := p.own(ctx)
 		crawl := &feeder{sitemaps: s, userAgent: userAgent, fetcher: fetcher}
@@ -557,10 +560,10 @@ func (p *Plugin) pull(ctx context.Context, s *sitemaps, sites []*url.URL) iter.S
 func (f *feeder) sites(ctx context.Context, urls []*url.URL, lost func(error) bool) iter.Seq[feed.Site] {
 	return func(yield func(feed.Site) bool) {
 		for _, u := range urls {
-			v, err := f.sitemaps.verdict(ctx, time.Now(), target{url: u, userAgent: f.userAgent}, f.fetcher, nil)
+			v, err := f.sitemaps.Verdict(ctx, time.Now(), judge.Target{URL: u, UserAgent: f.userAgent}, f.fetcher, nil)
 			switch {
 			case err == nil:
-				if !yield(feed.Site{Authority: v.policy.Authority, Sitemaps: v.policy.Sitemaps()}) {
+				if !yield(feed.Site{Authority: v.Policy.Authority, Sitemaps: v.Policy.Sitemaps()}) {
 					return
 				}
 			case ctx.Err() != nil || !lost(fmt.Errorf("cannot read the sitemaps of %s: %w", u.Redacted(), err)):

@@ -3,17 +3,12 @@ package collyrobots
 import (
 	"context"
 	"iter"
-	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/collyrobots/collyrobots/dialect"
-	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/pace"
-	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/report"
 )
@@ -66,14 +61,14 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(report.HostStats
 		ClosedAt:   p.closedAt(),
 		Totals:     forgotten,
 		NotSent:    p.unsent.statistics(),
-		Decisions:  p.judge.statistics(),
-		Policies:   p.policies.statistics(),
+		Decisions:  p.judge.Statistics(),
+		Policies:   p.policies.Statistics(),
 		Forgotten:  forgotten,
 		RobotsTags: p.tagCounts.statistics(),
 		Sitemaps:   p.sitemaps.statistics(),
 		NotFed:     p.sitemaps.examples(),
 		Frontier:   p.frontier.statistics(),
-		Usage:      p.judge.uses.statistics(),
+		Usage:      p.judge.Uses.Statistics(),
 
 		Revalidation: p.revalidation.statistics(),
 	}
@@ -96,7 +91,7 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(report.HostStats
 		visit(stats)
 	}
 	s.GapOverDelay = s.Totals.GapOverDelay
-	s.Shadows = p.shadows.statistics()
+	s.Shadows = p.shadows.Statistics()
 	return s
 }
 
@@ -117,7 +112,7 @@ func (p *Plugin) addLimits(s *report.HostStats) {
 	s.RefusalsInRow = refusals.InRow
 	s.Stopped = refusals.Since
 	s.NextTry = refusals.Until
-	s.MaxPages = p.settings.of(s.Host).maxPages
+	s.MaxPages = p.settings.Of(s.Host).MaxPages
 	if s.MaxPages > 0 {
 		s.PagesSent = p.gate.pageLimit.sent.Used(s.Host)
 	}
@@ -171,60 +166,12 @@ func addHost(s *report.HostStats, o report.HostStats) {
 	}
 }
 
-// A decisions counts the decisions by their reasons.
-type decisions struct {
-	known  map[report.Reason]*atomic.Int64 // by each Reason that newDecisions names; not changed after it
-	others sync.Map                        // *atomic.Int64 by each other Reason
-}
-
-func newDecisions() *decisions {
-	d := &decisions{known: make(map[report.Reason]*atomic.Int64)}
-	for _, r := range []report.Reason{report.ReasonRule, report.ReasonNoRule, report.ReasonNoRobots, report.ReasonUnreachable, report.ReasonSiteDown, report.ReasonDelay, report.ReasonUsage, report.ReasonIgnored, report.ReasonNofollow, report.ReasonRefused, report.ReasonBudget} {
-		d.known[r] = new(atomic.Int64)
-	}
-	return d
-}
-
-// add counts a decision.
-func (d *decisions) add(r report.Reason) {
-	count := d.known[r]
-	if count == nil {
-		other, _ := d.others.LoadOrStore(r, new(atomic.Int64))
-		count = other.(*atomic.Int64)
-	}
-	count.Add(1)
-}
-
-// counts returns the counts that are not zero.
-func (d *decisions) counts() map[report.Reason]int {
-	counts := make(map[report.Reason]int)
-	for r, count := range d.known {
-		if n := count.Load(); n > 0 {
-			counts[r] = int(n)
-		}
-	}
-	for r, count := range d.others.Range {
-		counts[r.(report.Reason)] = int(count.(*atomic.Int64).Load())
-	}
-	return counts
-}
-
 // closedAt returns the time of the first Close, or zero before it.
 func (p *Plugin) closedAt() time.Time {
 	if at := p.ended.Load(); at != nil {
 		return *at
 	}
 	return time.Time{}
-}
-
-// markDenied records that a page of a host was denied for a reason.
-func markDenied(host *pace.Host, why report.Reason) {
-	switch why {
-	case report.ReasonBudget:
-		host.Mark(reporter.LeftByBudget)
-	case report.ReasonRefused:
-		host.Mark(reporter.LeftByRefusals)
-	}
 }
 
 // markEnded records that a page of a host was not sent or not finished because the Plugin was closed
@@ -298,88 +245,4 @@ func endingOf(s pace.Stats, onDisk int, closed, paused bool) report.Ending {
 		return report.EndingCancelled
 	}
 	return report.EndingDone
-}
-
-// maxDifferences bounds report.ShadowStats.Differences. Further differences are only counted.
-const maxDifferences = 1000
-
-// A shadow compares another dialect with the one in force.
-type shadow struct {
-	// mu protects stats.
-	mu    sync.Mutex
-	stats report.ShadowStats
-}
-
-// add counts the decisions about u: v, and the other one by the shadow's dialect.
-func (s *shadow) add(v, other verdict, u *url.URL) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stats.Compared++
-	if v.rule.Allowed == other.rule.Allowed {
-		return
-	}
-	if v.rule.Allowed {
-		s.stats.Stricter++
-	} else {
-		s.stats.Laxer++
-	}
-	if len(s.stats.Differences) < maxDifferences {
-		s.stats.Differences = append(s.stats.Differences, report.Difference{Enforced: v.decision(u), Shadow: other.decision(u)})
-	}
-}
-
-func (s *shadow) statistics() report.ShadowStats {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	stats := s.stats
-	stats.Differences = slices.Clone(stats.Differences)
-	return stats
-}
-
-// shadows are the shadows of one plugin, in the order of the option.
-type shadows []*shadow
-
-func newShadows(dialects []dialect.Dialect) (all shadows) {
-	for _, d := range dialects {
-		all = append(all, &shadow{stats: report.ShadowStats{Dialect: d}})
-	}
-	return all
-}
-
-// statistics returns the statistics of all shadows.
-func (all shadows) statistics() (stats []report.ShadowStats) {
-	for _, shadow := range all {
-		stats = append(stats, shadow.statistics())
-	}
-	return stats
-}
-
-// inUse reports whether there is a shadow.
-func (all shadows) inUse() bool { return len(all) > 0 }
-
-// compare compares v, the decision about t at now, with those of the shadows, unless robots.txt is
-// ignored. f fetches robots.txt for t.
-func (all shadows) compare(ctx context.Context, now time.Time, v *verdict, t *target, f exchange.Fetcher) {
-	if v.reader == nil || v.reason == report.ReasonNofollow {
-		return
-	}
-	if policy.IsUnanswered(v.policy.Err()) {
-		return // each shadow would fetch robots.txt again
-	}
-	for i, cache := range v.reader.shadows {
-		pol, err := v.reader.get(ctx, cache, v.policy.Authority, t.userAgent, f)
-		if err != nil {
-			continue // the plugin is closed, or the context has ended
-		}
-		settings := *v.settings
-		settings.dialect = all[i].stats.Dialect
-		other := verdict{host: v.host, settings: &settings, policy: pol, tdm: v.tdm}
-		other.reason, other.rule = apply(pol, t.url)
-		if other.rule.Allowed {
-			if d := (usageRule{}).judge(now, candidateOf(&other, t)); d != nil {
-				other.deny(d)
-			}
-		}
-		all[i].add(*v, other, t.url)
-	}
 }

@@ -1,4 +1,4 @@
-package collyrobots
+package judge
 
 import (
 	"context"
@@ -20,27 +20,27 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// policies are the robots.txt files as this crawler reads them. The rules that apply depend on the
+// Policies are the robots.txt files as this crawler reads them. The rules that apply depend on the
 // settings of the host and on the crawler's product tokens. Therefore each pair of settings and
 // tokens has its own reader, which is made when it is first needed. Settings that read robots.txt
 // alike share their readers.
 //
 // All readers share one memory for their policies. From the second one on, they also share the
 // files that they fetch, so a site gets one request for the names that follow.
-type policies struct {
+type Policies struct {
 	report       *reporter.Reporter
-	delays       delays
-	settings     *settings
-	store        store.Store // of the user; nil if there is none
+	delays       Delays
+	settings     *Settings
+	Store        store.Store // of the user; nil if there is none
 	files        *policy.Files
 	memory       *policy.Memory
 	shadows      []dialect.Dialect
 	shadowMemory []*policy.Memory         // one for each of shadows
-	last         []atomic.Pointer[reader] // the reader that was last used, by hostSettings.index
+	last         []atomic.Pointer[Reader] // the reader that was last used, by HostSettings.index
 
 	// mu protects readers, uses, closed, and reader.used.
 	mu      sync.Mutex
-	readers map[readerKey]*reader
+	readers map[readerKey]*Reader
 	uses    uint64 // the number of calls of open
 	closed  bool
 
@@ -48,18 +48,18 @@ type policies struct {
 	end     context.CancelCauseFunc
 }
 
-// A reader has the robots.txt files for one pair of settings and product tokens.
-type reader struct {
-	name      string // readerKey.name
+// A Reader has the robots.txt files for one pair of settings and product tokens.
+type Reader struct {
+	Name      string // readerKey.name
 	tokens    string // separated by blanks
-	userAgent string // that last led to this reader; "" for defaultUserAgent
+	userAgent string // that last led to this reader; "" for DefaultUserAgent
 	cache     *policy.Cache
 	shadows   []*policy.Cache // one for each of policies.shadows
 	used      uint64          // policies.uses when open last returned it
 }
 
 type readerKey struct {
-	settings int    // hostSettings.index
+	settings int    // HostSettings.index
 	name     string // the product tokens
 }
 
@@ -68,25 +68,25 @@ type readerKey struct {
 // that is needed again is made again, and finds its files in policies.files or in the Store.
 const maxReaders = 1000
 
-// defaultUserAgent is the user agent of Check and Pages if no collector is attached. It is not the
+// DefaultUserAgent is the user agent of Check and Pages if no collector is attached. It is not the
 // name of the crawler, so its first use by a collector is no change of the name.
-const defaultUserAgent = "collyrobots (+https://github.com/collyrobots/collyrobots)"
+const DefaultUserAgent = "collyrobots (+https://github.com/collyrobots/collyrobots)"
 
-// goUserAgent is the user agent of net/http, which sends it with requests that have no such header.
-const goUserAgent = "Go-http-client/1.1"
+// GoUserAgent is the user agent of net/http, which sends it with requests that have no such header.
+const GoUserAgent = "Go-http-client/1.1"
 
-// newPolicies returns the policies of a plugin. kept is the user's store, or nil.
-func newPolicies(s *settings, shadows []dialect.Dialect, kept store.Store, w *exchange.Wire) *policies {
-	p := &policies{
+// NewPolicies returns the policies of a plugin. kept is the user's store, or nil.
+func NewPolicies(s *Settings, shadows []dialect.Dialect, kept store.Store, w *exchange.Wire) *Policies {
+	p := &Policies{
 		report:   w.Report,
-		delays:   delays{Wire: w},
+		delays:   Delays{Wire: w},
 		settings: s,
-		store:    kept,
+		Store:    kept,
 		files:    policy.NewFiles(),
 		memory:   policy.NewMemory(0),
 		shadows:  shadows,
-		last:     make([]atomic.Pointer[reader], len(s.all())),
-		readers:  make(map[readerKey]*reader),
+		last:     make([]atomic.Pointer[Reader], len(s.All())),
+		readers:  make(map[readerKey]*Reader),
 	}
 	p.closing, p.end = context.WithCancelCause(context.Background())
 	for range shadows {
@@ -97,7 +97,7 @@ func newPolicies(s *settings, shadows []dialect.Dialect, kept store.Store, w *ex
 }
 
 // token returns Decision.Token. r may be nil, if robots.txt is ignored.
-func (r *reader) token() string {
+func (r *Reader) token() string {
 	if r == nil {
 		return ""
 	}
@@ -109,9 +109,9 @@ type pacedHost interface {
 	Delay(now time.Time) time.Duration
 }
 
-// known returns the policy that applies at now to requests for a, which go to host. It returns nil
+// Known returns the policy that applies at now to requests for a, which go to host. It returns nil
 // if robots.txt has to be fetched first.
-func (r *reader) known(ctx context.Context, now time.Time, a dialect.Authority, host pacedHost) *policy.Policy {
+func (r *Reader) Known(ctx context.Context, now time.Time, a dialect.Authority, host pacedHost) *policy.Policy {
 	if pol := r.cache.Known(ctx, now, a); pol != nil {
 		return pol
 	}
@@ -124,7 +124,7 @@ func (r *reader) known(ctx context.Context, now time.Time, a dialect.Authority, 
 
 // get returns the policy of an authority from one of the reader's caches, which fetches robots.txt
 // as f says if necessary.
-func (r *reader) get(ctx context.Context, cache *policy.Cache, a dialect.Authority, userAgent string, f exchange.Fetcher) (*policy.Policy, error) {
+func (r *Reader) get(ctx context.Context, cache *policy.Cache, a dialect.Authority, userAgent string, f exchange.Fetcher) (*policy.Policy, error) {
 	if pol := cache.Known(ctx, time.Now(), a); pol != nil {
 		return pol, nil
 	}
@@ -136,7 +136,7 @@ func (r *reader) get(ctx context.Context, cache *policy.Cache, a dialect.Authori
 			}
 			return pol, nil
 		}
-		var noPace *PaceError
+		var noPace *report.PaceError
 		var exceeded *netguard.QuotaError
 		switch {
 		case errors.As(err, &noPace):
@@ -154,29 +154,29 @@ func (r *reader) get(ctx context.Context, cache *policy.Cache, a dialect.Authori
 var errReaderClosed = errors.New("collyrobots: the reader of robots.txt is closed")
 
 // get returns the policy of a. If the reader of v was dropped, get sets another one in v.
-func (p *policies) get(ctx context.Context, v *verdict, a dialect.Authority, userAgent string, f exchange.Fetcher) (*policy.Policy, error) {
+func (p *Policies) get(ctx context.Context, v *Verdict, a dialect.Authority, userAgent string, f exchange.Fetcher) (*policy.Policy, error) {
 	for {
-		pol, err := v.reader.get(ctx, v.reader.cache, a, userAgent, f)
+		pol, err := v.Reader.get(ctx, v.Reader.cache, a, userAgent, f)
 		if !errors.Is(err, errReaderClosed) {
 			return pol, err
 		}
 		if p.closing.Err() != nil {
-			return nil, ErrClosed
+			return nil, report.ErrClosed
 		}
-		v.reader, err = p.reader(v.settings, v.settings.nameFor(&f, userAgent))
+		v.Reader, err = p.Reader(v.Settings, v.Settings.nameFor(&f, userAgent))
 		if err != nil {
 			return nil, err
 		}
 	}
 }
 
-// reader returns the reader for hosts with settings s and a crawler with this user agent.
-func (p *policies) reader(s *hostSettings, userAgent string) (*reader, error) {
+// Reader returns the reader for hosts with settings s and a crawler with this user agent.
+func (p *Policies) Reader(s *HostSettings, userAgent string) (*Reader, error) {
 	before := p.last[s.index].Load()
 	if before != nil && before.userAgent == userAgent {
 		return before, nil
 	}
-	tokens := s.productTokens(s.dialect, userAgent)
+	tokens := s.ProductTokens(s.Dialect, userAgent)
 	r, isNew, err := p.open(s, tokens, userAgent)
 	if isNew {
 		p.warnOfName(s, before, tokens[0], userAgent)
@@ -184,8 +184,8 @@ func (p *policies) reader(s *hostSettings, userAgent string) (*reader, error) {
 	return r, err
 }
 
-// lastUserAgent returns a user agent that robots.txt was read for, or "".
-func (p *policies) lastUserAgent() string {
+// LastUserAgent returns a user agent that robots.txt was read for, or "".
+func (p *Policies) LastUserAgent() string {
 	for i := range p.last {
 		r := p.last[i].Load()
 		if r != nil {
@@ -198,26 +198,26 @@ func (p *policies) lastUserAgent() string {
 // warnOfName warns if the crawler's name, which is new, is probably a mistake. before is the reader
 // that was used before; if nil, the name is the first. The caller must not hold a lock, because the
 // user's slog.Handler may call the Plugin.
-func (p *policies) warnOfName(s *hostSettings, before *reader, token, userAgent string) {
+func (p *Policies) warnOfName(s *HostSettings, before *Reader, token, userAgent string) {
 	if before != nil {
 		p.report.Warn("user agent changes during the crawl, robots.txt is read for each name; set ProductToken",
 			"agent", before.userAgent, "token", token)
 	}
-	if token == "" && userAgent != defaultUserAgent && !s.byCollector() {
+	if token == "" && userAgent != DefaultUserAgent && !s.ByCollector() {
 		p.report.Warn("user agent names no crawler, only the groups for * apply; set ProductToken", "agent", userAgent)
 	}
-	if userAgent == goUserAgent {
+	if userAgent == GoUserAgent {
 		p.report.Warn("requests have no User-Agent header, so net/http sends its own; set the header, or ProductToken", "agent", userAgent)
 	}
 }
 
 // open returns the reader for a crawler with these tokens, and makes it if necessary. It reports
 // whether the tokens are new. UserAgent is the one that led to the tokens.
-func (p *policies) open(s *hostSettings, tokens []string, userAgent string) (r *reader, isNew bool, err error) {
+func (p *Policies) open(s *HostSettings, tokens []string, userAgent string) (r *Reader, isNew bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return nil, false, ErrClosed
+		return nil, false, report.ErrClosed
 	}
 	key := readerKey{settings: s.index, name: fmt.Sprint(tokens)}
 	r = p.readers[key]
@@ -227,7 +227,7 @@ func (p *policies) open(s *hostSettings, tokens []string, userAgent string) (r *
 	}
 	p.uses++
 	r.used = p.uses
-	if userAgent == defaultUserAgent {
+	if userAgent == DefaultUserAgent {
 		return r, isNew, nil
 	}
 	used := *r
@@ -237,14 +237,14 @@ func (p *policies) open(s *hostSettings, tokens []string, userAgent string) (r *
 }
 
 // add makes the reader of a key. p.mu is held.
-func (p *policies) add(s *hostSettings, key readerKey, tokens []string, userAgent string) *reader {
+func (p *Policies) add(s *HostSettings, key readerKey, tokens []string, userAgent string) *Reader {
 	if len(p.readers) >= maxReaders {
 		p.drop()
 	}
 	if len(p.readers) > 0 {
 		p.files.Share()
 	}
-	o := p.cacheOptions(s, s.dialect, tokens)
+	o := p.cacheOptions(s, s.Dialect, tokens)
 	o.Memory = p.memory
 	o.Read = func(pol *policy.Policy) { p.delays.learn(p.settings.ofSite(pol.Authority), key.name, pol) }
 	o.Updated = func(u policy.Update) {
@@ -252,9 +252,9 @@ func (p *policies) add(s *hostSettings, key readerKey, tokens []string, userAgen
 		p.logIfNoDelay(of, u.Policy)
 		p.updated(of, u)
 	}
-	r := &reader{name: key.name, tokens: strings.Join(tokens, " "), cache: policy.New(o)}
+	r := &Reader{Name: key.name, tokens: strings.Join(tokens, " "), cache: policy.New(o)}
 	for i, d := range p.shadows {
-		o := p.cacheOptions(s, d, s.productTokens(d, userAgent))
+		o := p.cacheOptions(s, d, s.ProductTokens(d, userAgent))
 		o.Memory = p.shadowMemory[i]
 		r.shadows = append(r.shadows, policy.New(o))
 	}
@@ -265,7 +265,7 @@ func (p *policies) add(s *hostSettings, key readerKey, tokens []string, userAgen
 // drop closes and removes the reader that was not used for longest. It keeps a reader that fetches
 // a file, and one that is in p.last, because its uses are not counted. A request that still has the
 // reader is judged by another one with the same name. p.mu is held.
-func (p *policies) drop() {
+func (p *Policies) drop() {
 	oldest := readerKey{}
 	found := false
 	for key, r := range p.readers {
@@ -284,7 +284,7 @@ func (p *policies) drop() {
 }
 
 // isLast reports whether a reader is in p.last.
-func (p *policies) isLast(r *reader) bool {
+func (p *Policies) isLast(r *Reader) bool {
 	for i := range p.last {
 		if last := p.last[i].Load(); last != nil && last.cache == r.cache {
 			return true
@@ -294,16 +294,16 @@ func (p *policies) isLast(r *reader) bool {
 }
 
 // cacheOptions returns the options of a cache of robots.txt files that are read under dialect d.
-func (p *policies) cacheOptions(s *hostSettings, d dialect.Dialect, tokens []string) policy.Options {
+func (p *Policies) cacheOptions(s *HostSettings, d dialect.Dialect, tokens []string) policy.Options {
 	return policy.Options{
 		Dialect:          d,
 		Tokens:           tokens,
-		HonorCrawlDelay:  s.honorCrawlDelay,
-		HonorRequestRate: s.honorRate,
-		Given:            s.robotsTxt,
-		WhenUnreachable:  s.whenUnreachable,
-		WhenForbidden:    s.whenForbidden,
-		Store:            p.store,
+		HonorCrawlDelay:  s.HonorCrawlDelay,
+		HonorRequestRate: s.HonorRate,
+		Given:            s.RobotsTxt,
+		WhenUnreachable:  s.WhenUnreachable,
+		WhenForbidden:    s.WhenForbidden,
+		Store:            p.Store,
 		Files:            p.files,
 		Log:              p.report.Log,
 		Found:            p.delays.found,
@@ -315,8 +315,8 @@ func (p *policies) cacheOptions(s *hostSettings, d dialect.Dialect, tokens []str
 // Clean-param lines in the robots.txt of its site. It returns u itself if there are none, if they
 // are not known yet, or if the dialect has no Clean-param. The lines hold for all crawlers, so the
 // name of the crawler does not matter.
-func (p *policies) cleaned(s *hostSettings, a dialect.Authority, u *url.URL) *url.URL {
-	if s.dialect != dialect.Yandex() || s.ignoreRobots {
+func (p *Policies) cleaned(s *HostSettings, a dialect.Authority, u *url.URL) *url.URL {
+	if s.Dialect != dialect.Yandex() || s.IgnoreRobots {
 		return u
 	}
 	r := p.last[s.index].Load()
@@ -332,9 +332,9 @@ func (p *policies) cleaned(s *hostSettings, a dialect.Authority, u *url.URL) *ur
 
 // logIfNoDelay logs, once per plugin, that a host has no delay at all. Its crawl is not polite,
 // although each request is checked.
-func (p *policies) logIfNoDelay(s *hostSettings, pol *policy.Policy) {
-	hasDelay := s.pace.MinDelay > 0 || s.pace.Adaptive > 0 || pol.CrawlDelay() > 0 || pol.LastSchedule() != nil
-	if s.pace.Free || hasDelay || pol.RobotsStatus == policy.Unreachable || pol.RobotsStatus == policy.SiteDown {
+func (p *Policies) logIfNoDelay(s *HostSettings, pol *policy.Policy) {
+	hasDelay := s.Pace.MinDelay > 0 || s.Pace.Adaptive > 0 || pol.CrawlDelay() > 0 || pol.LastSchedule() != nil
+	if s.Pace.Free || hasDelay || pol.RobotsStatus == policy.Unreachable || pol.RobotsStatus == policy.SiteDown {
 		return
 	}
 	if !p.report.MarkLogged("no delay") {
@@ -348,7 +348,7 @@ func (p *policies) logIfNoDelay(s *hostSettings, pol *policy.Policy) {
 // updated logs a change of robots.txt, and sends the event about the fetch. The new crawl delay is
 // already in force, and the rules are in force when updated returns. Each request that waits is
 // checked again before it starts.
-func (p *policies) updated(s *hostSettings, u policy.Update) {
+func (p *Policies) updated(s *HostSettings, u policy.Update) {
 	var change *report.RobotsChange
 	if u.Changed() {
 		change = reporter.ChangeOf(u.Old, u.Policy)
@@ -359,8 +359,8 @@ func (p *policies) updated(s *hostSettings, u policy.Update) {
 	p.report.TellRobots(u, change, s.override(u.Policy))
 }
 
-// statistics counts the policies in all caches by their status.
-func (p *policies) statistics() map[report.RobotsStatus]report.PolicyStats {
+// Statistics counts the policies in all caches by their status.
+func (p *Policies) Statistics() map[report.RobotsStatus]report.PolicyStats {
 	stats := make(map[report.RobotsStatus]report.PolicyStats)
 	for pol := range p.memory.All {
 		status := report.RobotsStatus(pol.RobotsStatus.String())
@@ -375,23 +375,23 @@ func (p *policies) statistics() map[report.RobotsStatus]report.PolicyStats {
 	return stats
 }
 
-// until returns a context that ends with ctx, or with ErrClosed when the plugin is closed. The
+// Until returns a context that ends with ctx, or with ErrClosed when the plugin is closed. The
 // caller must call release when it no longer needs the context.
-func (p *policies) until(ctx context.Context) (_ context.Context, release func()) {
+func (p *Policies) Until(ctx context.Context) (_ context.Context, release func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	forget := context.AfterFunc(p.closing, func() { cancel(ErrClosed) })
+	forget := context.AfterFunc(p.closing, func() { cancel(report.ErrClosed) })
 	return ctx, func() {
 		forget()
 		cancel(nil)
 	}
 }
 
-// stop ends all waits for policies, and the reading of sitemaps, with ErrClosed.
-func (p *policies) stop() {
+// Stop ends all waits for policies, and the reading of sitemaps, with ErrClosed.
+func (p *Policies) Stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
-	p.end(ErrClosed)
+	p.end(report.ErrClosed)
 	for _, r := range p.readers {
 		r.cache.Stop()
 		for _, cache := range r.shadows {
@@ -400,9 +400,9 @@ func (p *policies) stop() {
 	}
 }
 
-// close closes the readers after stop. It waits for the fetches under way. It holds no lock while
+// Close closes the readers after stop. It waits for the fetches under way. It holds no lock while
 // it waits, because a fetch may log, and the user's slog.Handler may call the Plugin.
-func (p *policies) close() {
+func (p *Policies) Close() {
 	p.mu.Lock()
 	readers := p.readers
 	p.mu.Unlock()
@@ -416,13 +416,4 @@ func (p *policies) close() {
 	for _, memory := range p.shadowMemory {
 		memory.Clear()
 	}
-}
-
-// nameFor returns the name under which robots.txt is read for a request with a user agent, whose
-// robots.txt f fetches.
-func (s *hostSettings) nameFor(f *exchange.Fetcher, userAgent string) string {
-	if name := f.Client.UserAgent(); name != nil && s.byCollector() {
-		return *name // which may be empty, as for the built-in check
-	}
-	return userAgent
 }

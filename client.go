@@ -140,6 +140,9 @@ func (ctl *controller) admitClient(ctx context.Context, q *request) error {
 // newTransportRequest returns the record of a request that net/http sends with s.
 func (c *core) newTransportRequest(s *backend.Seam, req *http.Request) *request {
 	q := c.newClientRequest(req)
+	if q.IDs.Page == nil {
+		q.IDs.Page = c.report.NewPage(req.Context())
+	}
 	if _, set := req.Header["User-Agent"]; !set {
 		q.target.UserAgent = judge.GoUserAgent
 	}
@@ -151,7 +154,7 @@ func (c *core) newTransportRequest(s *backend.Seam, req *http.Request) *request 
 // newClientRequest returns the record of a request of a client. No hook looks for it, so it is not
 // in the table of requests.
 func (c *core) newClientRequest(req *http.Request) *request {
-	q := &request{gate: c.gate, now: time.Now()}
+	q := &request{gate: c.gate}
 	q.Wire = c.limiter.Wire
 	q.target = judge.Target{URL: req.URL, UserAgent: judge.UserAgentOf(req.Header)}
 	if req.Host != req.URL.Host {
@@ -160,7 +163,9 @@ func (c *core) newClientRequest(req *http.Request) *request {
 	q.follow(req.Response)
 	if before, ok := handedOn(req.Response); ok {
 		q.marks = before.marks
+		q.IDs = before.IDs
 	}
+	q.begin(time.Now())
 	return q
 }
 
@@ -202,6 +207,7 @@ func (p *Plugin) Acquire(ctx context.Context, req *http.Request) (*Turn, error) 
 	}
 	ctx, _, f := p.own(ctx)
 	q := p.newClientRequest(req)
+	q.IDs.Page = p.report.NewPage(ctx)
 	u := *req.URL
 	q.target.URL = &u // the program may change req before it ends the Turn
 	q.client = f.Client

@@ -453,6 +453,7 @@ func ExampleOnEvent() {
 			e.Decision = &d
 			e.Collector = 0 // this value and the times differ in each run
 			e.Time = time.Time{}
+			e.Waited = 0
 			d.Fetched = time.Time{}
 			d.Expires = time.Time{}
 			lines.Encode(e)
@@ -466,7 +467,7 @@ func ExampleOnEvent() {
 	c.Visit("http://shop.test/")
 	robots.Close() // waits until all events are delivered
 	// Output:
-	// {"kind":"denied","time":"0001-01-01T00:00:00Z","host":"shop.test","url":"http://shop.test/cart","request":2,"decision":{"url":"http://shop.test/cart","authority":"http://shop.test","robots_url":"http://shop.test/robots.txt","allowed":false,"reason":"rule","dialect":"rfc9309","token":"ExampleBot","group":"*","rule":{"allow":false,"pattern":"/cart","line":2},"hash":"00542a9a9334ddd4650649a91186daf5","status":200}}
+	// {"kind":"denied","time":"0001-01-01T00:00:00Z","host":"shop.test","url":"http://shop.test/cart","request":2,"page":2,"decision":{"url":"http://shop.test/cart","authority":"http://shop.test","robots_url":"http://shop.test/robots.txt","allowed":false,"reason":"rule","dialect":"rfc9309","token":"ExampleBot","group":"*","rule":{"allow":false,"pattern":"/cart","line":2},"hash":"00542a9a9334ddd4650649a91186daf5","status":200}}
 }
 
 // This example uses the events to show what a crawl waits for.

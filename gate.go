@@ -76,8 +76,10 @@ func (g *gate) check(ctx context.Context, q *request) error {
 	f.ReadsTDM = !again && followed && !q.carried // if q was judged before, it may have its turn, and the file would take that turn
 	v, err := g.Verdict(ctx, q.now, q.target, f, q)
 	if err != nil {
+		q.IDs.Robots += time.Since(q.now)
 		return err
 	}
+	q.IDs.Robots += v.At.Sub(q.now) // more than 0 if a file was fetched
 	q.now = v.At
 	if err := robotsAtPrivateAddress(v.Policy, q.Guard); err != nil {
 		return err
@@ -259,8 +261,15 @@ func (c *core) newRequest(u *url.URL, p page) *request {
 	q.Wire = c.limiter.Wire
 	q.target.URL = u
 	q.page = p
-	q.now = now
+	q.begin(now)
 	return q
+}
+
+// begin sets the clock of a new request.
+func (q *request) begin(now time.Time) {
+	q.now = now
+	q.IDs.Since = now
+	q.IDs.Robots = 0
 }
 
 // takeRequest returns the idle record of a request with this URL, held by the caller from now on,
@@ -281,7 +290,7 @@ func (q *request) release() {
 
 // fetcher returns how to fetch robots.txt for q.
 func (q *request) fetcher() exchange.Fetcher {
-	f := exchange.Fetcher{Wire: q.Wire, From: exchange.GuardedBy(q.Guard, ""), Header: q.header}
+	f := exchange.Fetcher{Wire: q.Wire, From: exchange.GuardedBy(q.Guard, ""), Page: q.IDs.Page, Header: q.header}
 	if q.client == nil {
 		f.Client = exchange.SeamClient{Through: q.seam, Name: q.name}
 		return f
@@ -444,7 +453,7 @@ func (q *request) Answered(resp *http.Response) (again bool, log func()) {
 	if redirect || q.early {
 		q.Ticket.End()
 	}
-	if redirect {
+	if redirect && q.seam != nil { // the program sends the redirect of a Turn, which is another page
 		q.handOn(resp)
 	}
 	return false, log
@@ -460,6 +469,9 @@ func (q *request) handOn(redirect *http.Response) {
 	next.marks = q.marks.HandOn(judge.OfRedirect)
 	ctx := context.WithValue(redirect.Request.Context(), pageKey{}, &next)
 	redirect.Request = redirect.Request.WithContext(ctx)
+	if redirect.Header.Get("Location") != "" {
+		q.Trace.HandOn()
+	}
 	q.fed = nil
 	q.after = nil
 }
@@ -495,10 +507,14 @@ func (q *request) Again(ctx context.Context) error {
 	q.reread = false
 	return q.Repeat(func() error {
 		q.now = time.Now()
+		if q.Repeats() {
+			q.begin(q.now)
+		}
 		err := q.gate.start(ctx, q, true)
 		if err != nil {
 			return q.deniedAgain(err)
 		}
+		q.Trace.Continue(q.IDs, q.now)
 		q.traceDecision()
 		q.HandOver()
 		return nil
@@ -522,6 +538,7 @@ func (q *request) compare(ctx context.Context, all judge.Shadows) {
 // deniedAgain returns the error of a request that is not sent once more because of err.
 func (q *request) deniedAgain(err error) error {
 	o := outcomeOf(err)
+	q.Trace.GiveUp(q.IDs, o.denied != nil)
 	if o.denied == nil {
 		return err
 	}

@@ -176,7 +176,8 @@ func (h *hooks) laterCallbacks() int {
 
 // newPage returns the record of a page.
 func (h *hooks) newPage(r *colly.Request, fed *fedPage) *request {
-	q := h.newRequest(r.URL, page{IDs: reporter.IDs{Collector: h.c.ID, Request: r.ID}, fed: fed, store: h.pageStoreOf(r)})
+	of := reporter.IDs{Collector: h.c.ID, Request: r.ID, Page: h.report.NewPage(h.c.Context)}
+	q := h.newRequest(r.URL, page{IDs: of, fed: fed, store: h.pageStoreOf(r)})
 	if fed != nil {
 		q.from = fed.from
 	}
@@ -666,7 +667,8 @@ func (ctl *controller) newWireRequest(s *backend.Seam, req *http.Request) *reque
 		s.Keep()
 		ctl.report.Warn("a request reached the transport that the plugin had not seen: a clone or collector without Attach, or an OnRequestHeaders callback that changes the URL", "url", req.URL.Redacted())
 		ctl.frontier.drop(req)
-		return ctl.newRequest(req.URL, page{early: true}) // the callbacks of its collector are not known
+		of := reporter.IDs{Page: ctl.report.NewPage(req.Context())}
+		return ctl.newRequest(req.URL, page{IDs: of, early: true}) // the callbacks of its collector are not known
 	}
 	p, _ := handedOn(before)
 	q := ctl.newRequest(req.URL, p)
@@ -746,9 +748,13 @@ func (c *core) reject(ctx context.Context, q *request, err error) error {
 		countDenied(c.judge, q.Host, o.denied, q.IDs)
 	case o.forbidden, o.late:
 		c.report.TellUnsent(q.target.URL, err, q.IDs)
-	case q.Host != nil && o.isEnd(ctx):
-		markEnded(q.Host, o.closed)
-		c.unsent.add(o.closed)
+	case o.foreign: // another process requests it
+	default:
+		c.report.TellGivenUp(q.target.URL, err, q.IDs)
+		if q.Host != nil && o.isEnd(ctx) {
+			markEnded(q.Host, o.closed)
+			c.unsent.add(o.closed)
+		}
 	}
 	refused := &refusedError{cause: err, url: q.target.URL.Redacted()}
 	q.close()
@@ -760,6 +766,7 @@ func (ctl *controller) prepareTrace(q *request, req *http.Request) {
 	q.Trace.Report = ctl.report
 	q.Trace.URL = q.target.URL
 	q.Trace.IDs = q.IDs
+	q.Trace.Ready = q.now
 	q.Trace.Kind = report.RequestPage
 	if q.redirect && req.Response.Request != nil {
 		q.Trace.Kind = report.RequestRedirect

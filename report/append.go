@@ -48,7 +48,9 @@ func (o *object) event(e *Event) {
 	o.text("url", e.URL)
 	o.number("collector", int64(e.Collector))
 	o.number("request", int64(e.Request))
+	o.counter("page", e.Page)
 	o.text("request_kind", string(e.RequestKind))
+	o.flag("more", e.More)
 	o.text("from", e.From)
 	o.text("group", e.Group)
 	o.text("source", string(e.Source))
@@ -75,6 +77,9 @@ func (o *object) event(e *Event) {
 	o.seconds("gap", e.Gap)
 	o.seconds("delay", e.Delay)
 	o.seconds("took", e.Took)
+	o.seconds("waited", e.Waited)
+	o.seconds("robots_wait", e.RobotsWait)
+	o.seconds("connect", e.Connect)
 	o.text("error", textOf(e.Err))
 	if e.Decision != nil {
 		o.name("decision")
@@ -145,6 +150,14 @@ func (o *object) number(name string, n int64) {
 	if n != 0 {
 		o.name(name)
 		o.b = strconv.AppendInt(o.b, n, 10)
+	}
+}
+
+// counter is like number, for a number that may exceed an int64.
+func (o *object) counter(name string, n uint64) {
+	if n != 0 {
+		o.name(name)
+		o.b = strconv.AppendUint(o.b, n, 10)
 	}
 }
 

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
@@ -91,7 +92,7 @@ func anyOf(random *rand.Rand, kind reflect.Type) reflect.Value {
 	case *dialect.Dialect:
 		*p = dialect.All()[random.IntN(len(dialect.All()))]
 		return v
-	case **Decision, *[]byte:
+	case **Decision, *[]byte, *context.Context:
 		return v
 	}
 	switch kind.Kind() {
@@ -105,6 +106,8 @@ func anyOf(random *rand.Rand, kind reflect.Type) reflect.Value {
 		v.SetUint(uint64(random.IntN(3)))
 	case reflect.Uint32:
 		v.SetUint(uint64(random.Uint32()))
+	case reflect.Uint64:
+		v.SetUint(random.Uint64())
 	case reflect.Slice:
 		v.Set(reflect.Append(v, anyOf(random, kind.Elem())))
 	case reflect.Pointer:
@@ -135,6 +138,9 @@ func wireOf(e *Event) *eventJSON {
 		Gap:        seconds.Duration(e.Gap),
 		Delay:      seconds.Duration(e.Delay),
 		Took:       seconds.Duration(e.Took),
+		Waited:     seconds.Duration(e.Waited),
+		RobotsWait: seconds.Duration(e.RobotsWait),
+		Connect:    seconds.Duration(e.Connect),
 		Error:      textOf(e.Err),
 	}
 	if d := e.Decision; d != nil {

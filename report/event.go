@@ -1,6 +1,7 @@
 package report
 
 import (
+	"context"
 	"time"
 
 	"github.com/collyrobots/collyrobots/robotstags"
@@ -13,6 +14,7 @@ const (
 	EventStarted    EventKind = "started"    // a request was sent: its headers were written
 	EventAnswered   EventKind = "answered"   // a request that had started has ended or failed
 	EventDenied     EventKind = "denied"     // a request was not sent or, in a dry run, would not have been sent
+	EventUnsent     EventKind = "unsent"     // a request was not sent: no connection was made, or its context has ended
 	EventWaiting    EventKind = "waiting"    // a page has begun to wait for its host
 	EventRobots     EventKind = "robots"     // a robots.txt was fetched, or read from the Store or the option RobotsTxt, or the fetch failed
 	EventSitemap    EventKind = "sitemap"    // a sitemap was read, or could not be read
@@ -61,7 +63,7 @@ const (
 // The robots event of a file comes before the events of all requests that the file decides about.
 //
 // In JSON, durations are numbers of seconds, such as 0.25. An Event that is read back from JSON is
-// the same, except that Err has only its text, and Body is missing.
+// the same, except that Err has only its text, and Body and Context are missing.
 type Event struct {
 	Kind EventKind `json:"kind"`
 	// Time is when it happened.
@@ -78,8 +80,29 @@ type Event struct {
 	Collector uint32 `json:"collector,omitempty"`
 	Request   uint32 `json:"request,omitempty"`
 
-	// RequestKind (started, answered) says what the request was for.
+	// Page (started, answered, denied, unsent) is a number that the plugin has given to the page. Its
+	// redirects and retries have the same number, and so do the requests for the robots.txt or the
+	// TDMRep file that the page needs. It is 0 if there was no listener when the page was requested.
+	Page uint64 `json:"page,omitempty"`
+	// Context (as Page) is the context of the request: for a page of a collector, the Context of the
+	// collector. It may have ended. It is not in JSON.
+	Context context.Context `json:"-"`
+
+	// RequestKind (started, answered, denied, unsent) says what the request was for. In denied and
+	// unsent events it is "" if the request has not reached the transport.
 	RequestKind RequestKind `json:"request_kind,omitempty"`
+	// Waited (started, denied, unsent) is how long the request has waited until it might start, was
+	// denied or was given up: for robots.txt, for its turn, and for a LimitRule. RobotsWait is the part
+	// before robots.txt and the TDMRep file were known. In started events, Connect is the time from
+	// then until Time, in which the transport gets a connection. The wait of a retry begins when the
+	// attempt before it has ended. All are 0 for the plugin's own requests.
+	Waited     time.Duration `json:"-"`
+	RobotsWait time.Duration `json:"-"`
+	Connect    time.Duration `json:"-"`
+	// More (answered, denied) says that the page goes on: the request is sent again, it is redirected
+	// and the redirect may be followed, or it is sent because of the dry run.
+	More bool `json:"more,omitempty"`
+
 	// From (started) is the URL that redirects to URL.
 	From string `json:"from,omitempty"`
 	// Group (started) is the name of the group that shares one pace with the host, as in HostStats.
@@ -116,7 +139,7 @@ type Event struct {
 	// Signed (answered) says that the request was sent with a signature of SignRequests or
 	// SignWhenAsked.
 	Signed bool `json:"signed,omitempty"`
-	// Err (answered, robots, sitemap, refused, unrecorded) says what went wrong. In denied events
+	// Err (answered, unsent, robots, sitemap, refused, unrecorded) says what went wrong. In denied events
 	// it is the reason, if Decision is nil.
 	Err error `json:"-"`
 

@@ -49,11 +49,16 @@ type plainEvent Event
 // An eventJSON has a decisionJSON, so that package json reads the Decision only once.
 type eventJSON struct {
 	*plainEvent
-	Gap      seconds.Duration `json:"gap,omitempty"`
-	Delay    seconds.Duration `json:"delay,omitempty"`
-	Took     seconds.Duration `json:"took,omitempty"`
-	Error    string           `json:"error,omitempty"`
-	Decision *decisionJSON    `json:"decision,omitempty"`
+	Gap   seconds.Duration `json:"gap,omitempty"`
+	Delay seconds.Duration `json:"delay,omitempty"`
+	Took  seconds.Duration `json:"took,omitempty"`
+
+	Waited     seconds.Duration `json:"waited,omitempty"`
+	RobotsWait seconds.Duration `json:"robots_wait,omitempty"`
+	Connect    seconds.Duration `json:"connect,omitempty"`
+
+	Error    string        `json:"error,omitempty"`
+	Decision *decisionJSON `json:"decision,omitempty"`
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -65,6 +70,9 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 	e.Gap = time.Duration(j.Gap)
 	e.Delay = time.Duration(j.Delay)
 	e.Took = time.Duration(j.Took)
+	e.Waited = time.Duration(j.Waited)
+	e.RobotsWait = time.Duration(j.RobotsWait)
+	e.Connect = time.Duration(j.Connect)
 	e.Err = errorOf(j.Error)
 	if j.Decision != nil {
 		e.Decision = j.Decision.decision()

@@ -70,6 +70,7 @@ func (x *Exchange) Send(req *http.Request, s *backend.Seam, timeout time.Duratio
 	x.Trace.Report = x.Wire.Report
 	x.Trace.URL = req.URL
 	x.Trace.Kind = from.Kind
+	x.Trace.madeFor(from.Page)
 	if from.Kind == report.RequestRobots {
 		x.Ticket.Renew()
 	}
@@ -323,6 +324,9 @@ func (x *Exchange) Leave() {
 	x.sent.Store(true)
 	x.Trace.started(x.Host, &x.Ticket)
 }
+
+// Repeats reports whether the request was sent before and its place was given back since then.
+func (x *Exchange) Repeats() bool { return x.before }
 
 // WasSent reports whether the request was sent at least once.
 func (x *Exchange) WasSent() bool { return x.before || x.sent.Load() }

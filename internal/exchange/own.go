@@ -19,6 +19,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/netguard"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/report"
 )
 
@@ -60,6 +61,7 @@ type Lead struct {
 	Kind report.RequestKind // report.RequestRobots, report.RequestSitemap or report.RequestTDM
 	Origin
 	Client Client
+	Page   *reporter.Page // that needs the file; nil if it is not known
 }
 
 // An Origin says which host led to a URL, and which host pays for the requests to other sites.
@@ -81,10 +83,11 @@ func GuardedBy(guard *report.PrivateNetworkError, payer string) Origin {
 type Fetcher struct {
 	Wire     *Wire
 	Client   Client
-	From     Origin      // of the request
-	Header   http.Header // of the request; nil if it is one of the plugin's own
-	Changed  bool        // header has changed since robots.txt was requested with it
-	ReadsTDM bool        // the TDMRep file is also fetched if the request needs it
+	From     Origin         // of the request
+	Page     *reporter.Page // of the request; may be nil
+	Header   http.Header    // of the request; nil if it is one of the plugin's own
+	Changed  bool           // header has changed since robots.txt was requested with it
+	ReadsTDM bool           // the TDMRep file is also fetched if the request needs it
 }
 
 // PolicyFetch returns a policy.Fetch that requests the robots.txt of a under a user agent.
@@ -92,7 +95,7 @@ func (f *Fetcher) PolicyFetch(a dialect.Authority, userAgent string) policy.Fetc
 	w := f.Wire
 	requests := &robotsRequests{
 		wire:  w,
-		first: Lead{Kind: report.RequestRobots, Origin: f.From, Client: f.Client},
+		first: Lead{Kind: report.RequestRobots, Origin: f.From, Client: f.Client, Page: f.Page},
 		seam:  f.Client.Seam(),
 	}
 	fetch := policy.Fetch{UserAgent: userAgent, Do: requests.do, Proxy: requests.proxy}

@@ -23,11 +23,12 @@ var errDropped = errors.New("collyrobots: the connection was dropped before an a
 // An exchange has started when its headers are written, which *http.Transport reports. With another
 // RoundTripper it has started when it is handed over.
 type Trace struct {
-	Report *reporter.Reporter
-	URL    *url.URL
-	Kind   report.RequestKind // Event.RequestKind
-	From   string             // Event.From
-	reporter.IDs
+	Report       *reporter.Reporter
+	URL          *url.URL
+	Kind         report.RequestKind // Event.RequestKind
+	From         string             // Event.From
+	reporter.IDs                    // changed by Continue while an attempt may be under way
+	Ready        time.Time          // when the last wait has ended; zero if it has not, and for requests of the plugin's own
 
 	// mu protects the fields below it. It is held while an event of the exchange is sent, so that the
 	// events have the order of what happened.
@@ -37,6 +38,8 @@ type Trace struct {
 	status   int              // of the response; 0 before that
 	signed   bool             // the request was signed when it was last sent
 	date     time.Time        // Event.Date
+	more     bool             // a redirect may be followed
+	reported bool             // an event says why the request is not sent again
 	remote   net.Addr         // of the connection; nil if it is not known
 	decision *report.Decision // the decision that allows the request; nil for requests of the plugin's own
 }
@@ -49,6 +52,39 @@ func (t *Trace) Decide(d report.Decision) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.decision = &d
+}
+
+// madeFor records the page that a request of the plugin's own is made for, which may be nil.
+func (t *Trace) madeFor(page *reporter.Page) {
+	t.Page = page
+	if page != nil {
+		t.Since = page.Began
+	}
+}
+
+// Continue records the end of the wait for another attempt, which may start now. of says how long the
+// wait was.
+func (t *Trace) Continue(of reporter.IDs, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.IDs = of
+	t.Ready = now
+}
+
+// GiveUp records that there is no other attempt. reported says whether there was an event about that.
+func (t *Trace) GiveUp(of reporter.IDs, reported bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.IDs = of
+	t.Ready = time.Time{}
+	t.reported = reported
+}
+
+// HandOn records that the page goes on with a redirect.
+func (t *Trace) HandOn() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.more = true
 }
 
 // license reports that the response asks for a license.
@@ -109,12 +145,35 @@ func (t *Trace) start(host *pace.Host, s pace.Start) report.Event {
 	e.Source = report.DelaySource(s.Cause)
 	e.Line = s.Line
 	e.Decision = t.decision
+	t.describeWait(&e)
 	return e
+}
+
+// notStarted reports a request that has reached the transport but was not sent, because of err. t.mu is
+// held.
+func (t *Trace) notStarted(kind report.EventKind, host *pace.Host, err error) {
+	e := t.event(kind, host)
+	e.Err = redact.Error(err)
+	t.describeWait(&e)
+	t.Report.Events.Send(e)
+}
+
+// describeWait sets the fields of e that say how long the request has waited until e. t.mu is held.
+func (t *Trace) describeWait(e *report.Event) {
+	e.RobotsWait = t.Robots
+	switch {
+	case t.Since.IsZero():
+	case t.Ready.IsZero():
+		e.Waited = e.Time.Sub(t.Since)
+	default:
+		e.Waited = t.Ready.Sub(t.Since)
+		e.Connect = max(0, e.Time.Sub(t.Ready))
+	}
 }
 
 // event returns an Event of the exchange, with the current time.
 func (t *Trace) event(kind report.EventKind, host *pace.Host) report.Event {
-	return report.Event{
+	e := report.Event{
 		Kind:        kind,
 		Time:        time.Now(),
 		Host:        host.Name(),
@@ -123,6 +182,8 @@ func (t *Trace) event(kind report.EventKind, host *pace.Host) report.Event {
 		Collector:   t.Collector,
 		Request:     t.Request,
 	}
+	t.Page.Describe(&e)
+	return e
 }
 
 // answered is called when the headers of the response are there.
@@ -163,7 +224,7 @@ func (t *Trace) again(host *pace.Host, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.running {
-		t.end(host, 0, err)
+		t.end(host, 0, err, true)
 		t.Kind = report.RequestRetry
 		t.From = ""
 	}
@@ -179,18 +240,21 @@ func (t *Trace) ended(host *pace.Host, ticket *pace.Ticket, sent bool, bytes int
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if private := (*report.PrivateNetworkError)(nil); !t.running && errors.As(err, &private) {
-		t.Report.TellUnsent(t.URL, err, t.IDs)
+		t.notStarted(report.EventDenied, host, err)
 		return
 	}
 	if !sent && !t.running {
+		if !t.reported {
+			t.notStarted(report.EventUnsent, host, err)
+		}
 		return
 	}
 	t.begin(host, ticket, false)
-	t.end(host, bytes, err)
+	t.end(host, bytes, err, t.more)
 }
 
-// end reports the end of an exchange that has started. t.mu is held.
-func (t *Trace) end(host *pace.Host, bytes int64, err error) {
+// end reports the end of an exchange that has started. more is Event.More. t.mu is held.
+func (t *Trace) end(host *pace.Host, bytes int64, err error, more bool) {
 	e := t.event(report.EventAnswered, host)
 	e.Status = t.status
 	e.Signed = t.signed
@@ -201,6 +265,7 @@ func (t *Trace) end(host *pace.Host, bytes int64, err error) {
 	e.Bytes = bytes
 	e.Took = e.Time.Sub(t.at)
 	e.Err = redact.Error(err)
+	e.More = more
 	t.Report.Events.Send(e)
 	t.running = false
 	t.status = 0

@@ -275,7 +275,7 @@ func (j *Judge) CountDenied(host *pace.Host, d *report.Decision, of reporter.IDs
 	if !j.DryRun {
 		markDenied(host, d.Reason)
 	}
-	j.Report.TellDenied(host, *d, of)
+	j.Report.TellDenied(host, *d, j.DryRun, of)
 	return first
 }
 

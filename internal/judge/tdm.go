@@ -221,7 +221,7 @@ func (j *Judge) requestTDM(ctx context.Context, u *url.URL, userAgent string, f 
 			err = &policy.PanicError{Value: v}
 		}
 	}()
-	from := exchange.Lead{Kind: report.RequestTDM, Origin: f.From, Client: f.Client}
+	from := exchange.Lead{Kind: report.RequestTDM, Origin: f.From, Client: f.Client, Page: f.Page}
 	site := u.Host
 	for redirects := 0; ; redirects++ {
 		resp, err := j.getTDM(ctx, u, userAgent, from, f)

@@ -3,9 +3,11 @@
 package reporter
 
 import (
+	"context"
 	"log/slog"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/collyrobots/collyrobots/internal/fanout"
@@ -19,17 +21,37 @@ import (
 	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
-// IDs are the IDs that Colly gives to a collector and a request. They are 0 for requests of clones
-// and clients, and for the plugin's own requests.
-type IDs struct{ Collector, Request uint32 }
+// IDs identify in events the page that a request belongs to, and say how long the request has waited.
+type IDs struct {
+	Collector, Request uint32        // the IDs of Colly; 0 for clones, clients and the plugin's own requests
+	Page               *Page         // nil if there is none, or if there was no listener when it was requested
+	Since              time.Time     // when the request was made, or its last attempt has ended; zero if it is made for no page
+	Robots             time.Duration // Event.RobotsWait
+}
+
+// A Page is a page as events describe it. It is not changed.
+type Page struct {
+	number  uint64          // Event.Page
+	context context.Context // Event.Context
+	Began   time.Time       // when it was requested
+}
+
+// Describe sets the fields of e that identify the page. p may be nil.
+func (p *Page) Describe(e *report.Event) {
+	if p != nil {
+		e.Page = p.number
+		e.Context = p.context
+	}
+}
 
 // A Reporter passes information to the user by the log and by events. If there are no listeners, the
 // methods that make events return at once.
 type Reporter struct {
 	Log    *slog.Logger
 	Events *fanout.Broadcaster[report.Event]
-	logged sync.Map   // the messages that were passed to MarkLogged
-	starts sync.Mutex // held while an EventStarted is made and sent
+	logged sync.Map      // the messages that were passed to MarkLogged
+	starts sync.Mutex    // held while an EventStarted is made and sent
+	pages  atomic.Uint64 // the number of the last Page
 }
 
 // New returns a Reporter that uses log and has no listeners.
@@ -81,6 +103,14 @@ func newEvents(log *slog.Logger) *fanout.Broadcaster[report.Event] {
 // ruleSize is about the size of a robotstags.Rule in memory.
 const ruleSize = 128
 
+// NewPage returns a new page whose request has a context, or nil if there are no listeners.
+func (r *Reporter) NewPage(ctx context.Context) *Page {
+	if !r.Events.Active() {
+		return nil
+	}
+	return &Page{number: r.pages.Add(1), context: ctx, Began: time.Now()}
+}
+
 // TellTags reports the rules of a page.
 func (r *Reporter) TellTags(u *url.URL, tags robotstags.Tags, of IDs) {
 	if !r.Events.Active() {
@@ -105,13 +135,14 @@ func (r *Reporter) TellStart(start func() report.Event) {
 	r.Events.Send(start())
 }
 
-// TellDenied reports a request that is denied with a Decision.
-func (r *Reporter) TellDenied(host *pace.Host, d report.Decision, of IDs) {
+// TellDenied reports a request that is denied with a Decision. In a dry run it is sent all the same.
+func (r *Reporter) TellDenied(host *pace.Host, d report.Decision, dryRun bool, of IDs) {
 	if !r.Events.Active() {
 		return
 	}
-	e := eventDenied(host.Name(), d.URL, of)
+	e := eventUnsent(report.EventDenied, host.Name(), d.URL, of)
 	e.Decision = &d
+	e.More = dryRun
 	r.Events.Send(e)
 }
 
@@ -121,13 +152,37 @@ func (r *Reporter) TellUnsent(u *url.URL, err error, of IDs) {
 	if !r.Events.Active() {
 		return
 	}
-	e := eventDenied(hostname.Of(u), u.Redacted(), of)
+	e := eventUnsent(report.EventDenied, hostname.Of(u), u.Redacted(), of)
 	e.Err = redact.Error(err)
 	r.Events.Send(e)
 }
 
-func eventDenied(host, url string, of IDs) report.Event {
-	return report.Event{Kind: report.EventDenied, Time: time.Now(), Host: host, URL: url, Collector: of.Collector, Request: of.Request}
+// TellGivenUp reports a request for u that was given up before it reached the transport, because of err.
+func (r *Reporter) TellGivenUp(u *url.URL, err error, of IDs) {
+	if !r.Events.Active() {
+		return
+	}
+	e := eventUnsent(report.EventUnsent, hostname.Of(u), u.Redacted(), of)
+	e.Err = redact.Error(err)
+	r.Events.Send(e)
+}
+
+// eventUnsent returns an Event about a request that was not sent.
+func eventUnsent(kind report.EventKind, host, url string, of IDs) report.Event {
+	e := report.Event{
+		Kind:       kind,
+		Time:       time.Now(),
+		Host:       host,
+		URL:        url,
+		Collector:  of.Collector,
+		Request:    of.Request,
+		RobotsWait: of.Robots,
+	}
+	of.Page.Describe(&e)
+	if !of.Since.IsZero() {
+		e.Waited = e.Time.Sub(of.Since)
+	}
+	return e
 }
 
 // noticeable is the shortest wait that is reported as report.EventWaiting.

@@ -94,6 +94,7 @@ func (r *record) event(source string, e collyrobots.Event) {
 	if n, ok := r.collectors[e.Collector]; ok {
 		e.Collector = n
 	}
+	e.Page = 0 // the order of pages that are requested at the same instant is not specified
 	at := e.Time.Sub(r.began)
 	if e.Kind == "waiting" {
 		// These events are reported when the host cannot start them soon. Which of several pages that

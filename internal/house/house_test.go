@@ -141,7 +141,7 @@ const importRules = `
 	# So do the metrics, which have the same meaning in every system.
 	metrics/figures:   ./report ./store/urlstore
 	metrics/prom:      ./report ./metrics/figures github.com/prometheus/client_golang/prometheus
-	metrics/otel:      ./report ./metrics/figures go.opentelemetry.io/otel/attribute go.opentelemetry.io/otel/metric
+	metrics/otel:      ./report ./metrics/figures go.opentelemetry.io/otel/attribute go.opentelemetry.io/otel/codes go.opentelemetry.io/otel/metric go.opentelemetry.io/otel/trace
 
 	# A log of what a crawl did on the wire, and its verification.
 	audit:                ./report ./audit/internal/tiles ./dialect golang.org/x/mod/sumdb/note golang.org/x/mod/sumdb/tlog !net/http

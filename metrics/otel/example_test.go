@@ -9,6 +9,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/metrics/otel"
@@ -63,4 +65,47 @@ func Example() {
 	// collyrobots.requests collyrobots.request_kind=page 4 {request}
 	// collyrobots.requests collyrobots.request_kind=robots 1 {request}
 	// collyrobots.denials collyrobots.reason=rule 1 {request}
+}
+
+// A spider with traces. Your spider uses an exporter with a batcher in place of the exporter in memory.
+func ExampleTrace() {
+	web, err := robotstest.Open(robotstest.Sites{"shop.test": {
+		"/robots.txt": "User-agent: *\nDisallow: /cart\n",
+		"/":           robotstest.Page(),
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer web.Close()
+	exporter := tracetest.NewInMemoryExporter()
+	traces := sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter))
+
+	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"))
+	c.WithTransport(web.Transport())
+	robots, err := c.WithRobots(collyrobots.OnDenied(func(*colly.Request, error) {}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	stop, err := otel.Trace(traces.Tracer("example.com/spider"), robots)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer stop()
+
+	c.Visit("http://shop.test/")
+	c.Visit("http://shop.test/cart")
+	robots.Close() // all spans are made when it returns
+
+	for _, span := range exporter.GetSpans() {
+		for _, a := range span.Attributes {
+			if a.Key == "url.full" {
+				fmt.Println(span.Name, a.Value.AsString())
+			}
+		}
+	}
+	// Unordered output:
+	// robots.txt http://shop.test/robots.txt
+	// request http://shop.test/
+	// collyrobots.page http://shop.test/
+	// collyrobots.page http://shop.test/cart
 }

@@ -1,10 +1,12 @@
-// Package otel publishes metrics of a collyrobots.Plugin through OpenTelemetry.
+// Package otel publishes metrics and traces of a collyrobots.Plugin through OpenTelemetry.
 //
 //	robots, err := c.WithRobots()
 //	...
 //	metrics, err := otel.Register(provider.Meter("example.com/spider"), robots)
 //	...
 //	defer metrics.Unregister()
+//
+// For traces, see Trace.
 //
 // No metric has an attribute for the host. To use several plugins with one provider, distinguish
 // their meters by name or by an attribute:

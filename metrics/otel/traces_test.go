@@ -365,6 +365,23 @@ collyrobots.page      12s     3s  http://a.test/?alone no_rule error
 	})
 }
 
+// TestFileOutlivesPage has a page that is given up while its robots.txt is requested. The span of the
+// request is still completed.
+func TestFileOutlivesPage(t *testing.T) {
+	traced(t, robotstest.Sites{"a.test": {"/robots.txt": takes(3*time.Second, "")}}, func(t *testing.T, c *tracedCrawl) {
+		client := &http.Client{Transport: c.robots.Transport(c.web.Transport()), Timeout: time.Second}
+		_, err := client.Get("http://a.test/")
+		if err == nil {
+			t.Fatal("got no error")
+		}
+		time.Sleep(5 * time.Second)
+		c.want(t, `
+collyrobots.page       0s     1s  http://a.test/ error context deadline exceeded
+  robots.txt           0s     3s  200
+`)
+	})
+}
+
 func httpRequest(t *testing.T, url string) *http.Request {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -487,6 +504,33 @@ func TestMissingEnds(t *testing.T) {
 	send(maxPages+more+2, time.Hour, report.EventStarted)
 	if n := len(exporter.GetSpans()); n != 2*(maxPages+more+1) {
 		t.Errorf("%d spans, want 2 for each of %d pages", n, maxPages+more+1)
+	}
+}
+
+// TestRequestWhileFileIsOpen has a page that is sent before the body of its robots.txt is closed. It has
+// not waited for its turn in the meantime.
+func TestRequestWhileFileIsOpen(t *testing.T) {
+	exporter := tracetest.NewInMemoryExporter()
+	ts := newTraces(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)).Tracer("test"))
+	began := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
+	for _, e := range []report.Event{
+		{Kind: report.EventStarted, RequestKind: report.RequestRobots, URL: "http://a.test/robots.txt"},
+		{Kind: report.EventStarted, RequestKind: report.RequestPage, URL: "http://a.test/", Waited: time.Second, RobotsWait: time.Second},
+		{Kind: report.EventAnswered, RequestKind: report.RequestRobots, URL: "http://a.test/robots.txt", Status: 200},
+		{Kind: report.EventAnswered, RequestKind: report.RequestPage, URL: "http://a.test/", Status: 200},
+	} {
+		began = began.Add(time.Second)
+		e.Page = 1
+		e.Time = began
+		ts.hear(e)
+	}
+	const want = `collyrobots.page       0s     3s
+  robots.txt           0s     2s  200
+  request              1s     2s  http://a.test/ page 200
+`
+	got := textOfSpans(exporter.GetSpans(), began.Add(-3*time.Second))
+	if strings.Replace(got, "  http://a.test/\n", "\n", 1) != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -239,7 +240,8 @@ func testNameOfPrivateAddress(t *testing.T, start kit.Starter) {
 				delete(sites, "inner.test:443")
 			}
 			web := robotstest.New(t, sites)
-			c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
+			denied := kit.Hear(report.EventDenied)
+			c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}), denied.On())
 			c.AllowURLRevisit = true
 			dialled := resolve(c.Transport, "a.test", "b.test")
 			c.Visit("http://a.test/")
@@ -266,6 +268,12 @@ func testNameOfPrivateAddress(t *testing.T, start kit.Starter) {
 				}
 			}
 			kit.WantURIs(t, web, "inner.test", "/robots.txt /page")
+			c.Robots.Close() // all events are delivered when it returns
+			for _, e := range denied.Events {
+				if strings.HasSuffix(e.URL, "/moved/robots.txt") && e.RequestKind != report.RequestRobots {
+					t.Errorf("the event of a robots.txt that is not requested has the kind %q", e.RequestKind)
+				}
+			}
 		})
 	}
 }

@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -81,6 +82,36 @@ func TestEventsOfOnePage(t *testing.T) {
 3 started page a.test/back waited 2s
 3 answered page a.test/back more
 3 denied a.test/closed?2
+`)
+	})
+}
+
+// TestEventsOfRetryThatIsDenied checks that a page has one last event if its robots.txt denies it while it
+// waits for another attempt.
+func TestEventsOfRetryThatIsDenied(t *testing.T) {
+	rules := "User-agent: *\nAllow: /\n"
+	kit.InBubble(t, robotstest.Sites{"a.test": {
+		"/robots.txt": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Cache-Control", "max-age=10")
+			io.WriteString(w, rules)
+			rules = "User-agent: *\nDisallow: /\n"
+		},
+		"/": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "100")
+			w.WriteHeader(http.StatusTooManyRequests)
+		},
+	}}, func(t *testing.T, web *robotstest.Web) {
+		h := kit.Hear(aboutPages...)
+		c := kit.Start(t, web, nil, h.On(), collyrobots.RetryThrottled(1))
+		c.Visit("http://a.test/")
+		wantPages(t, h, `
+1 started robots a.test/robots.txt
+1 answered robots a.test/robots.txt
+1 started page a.test/
+1 answered page a.test/ more
+1 started robots a.test/robots.txt waited 1m41s
+1 answered robots a.test/robots.txt
+1 denied a.test/ waited 1m41s robots 1s
 `)
 	})
 }

@@ -19,7 +19,7 @@ const maxArchitecture = 1500
 // TestArchitecture checks that ARCHITECTURE.md is short, and that each path in it exists. A path is a
 // word in code style that contains a slash or is the name of a file.
 func TestArchitecture(t *testing.T) {
-	text, err := os.ReadFile(".github/ARCHITECTURE.md")
+	text, err := os.ReadFile("ARCHITECTURE.md")
 	must(t, err)
 	if n := len(strings.Fields(string(text))); n > maxArchitecture {
 		t.Errorf("ARCHITECTURE.md has %d words, want at most %d: move details to package comments", n, maxArchitecture)
@@ -40,7 +40,7 @@ func TestArchitecture(t *testing.T) {
 // the plugin consists of, and no other. If the test fails because of a new lock, find out which locks
 // are taken while it is held, and which locks are held while it is taken, before you give it a level.
 func TestLocks(t *testing.T) {
-	text, err := os.ReadFile(".github/ARCHITECTURE.md")
+	text, err := os.ReadFile("ARCHITECTURE.md")
 	must(t, err)
 	_, section, _ := strings.Cut(string(text), "\n## The locks\n")
 	section, _, _ = strings.Cut(section, "\n## ")

@@ -77,7 +77,7 @@ export function readings(row, dialects, groups) {
 function because(reading) {
   if (reading.refused) return [lineButton(reading.line), " makes it refuse the file: ", make("span", "data", plain(reading.rule, 120))];
   if (reading.line) return [lineButton(reading.line), " ", make("span", "data", plain(reading.rule, 120))];
-  return [make("span", "soft", reading.allowed ? "no rule matches" : "a rule; it keeps no line numbers")];
+  return [make("span", "soft", reading.allowed ? "no rule matches" : "it reports no line")];
 }
 
 function delays(list) {

@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -27,6 +28,41 @@ func TestTableIsCurrent(t *testing.T) {
 	fetchRows := runner.FetchRows(conformance.FetchCases())
 	compareTable(t, "RESULTS.md", "fetch results", runner.Table(fetchRows, nil))
 	compareStart(t, "README.md", "fetch summary", runner.Summary(fetchRows, nil, runner.BySection, runner.ByText))
+}
+
+// TestHardCases checks the table in docs/conformance.md of the cases that at least half of the other
+// parsers fail. The paragraphs below it explain these cases.
+func TestHardCases(t *testing.T) {
+	failing := make(map[string]int)
+	parsers := 0
+	for line := range strings.Lines(tableIn(t, "RESULTS.md", "results")) {
+		cells := strings.Split(strings.Trim(line, "| \n"), " | ")
+		if !strings.HasPrefix(cells[0], "`rfc9309/") || strings.Contains(cells[1], "disputed") {
+			continue
+		}
+		others := cells[3:] // without ours
+		parsers = len(others)
+		for _, cell := range others {
+			if cell != "ok" {
+				failing[cells[0]]++
+			}
+		}
+	}
+	const page = "../docs/conformance.md"
+	table := tableIn(t, page, "hard cases")
+	hard := 0
+	for id, n := range failing {
+		if 2*n < parsers {
+			continue
+		}
+		hard++
+		if row := fmt.Sprintf("| %s | %d |\n", id, n); !strings.Contains(table, row) {
+			t.Errorf("%s does not have the row %srun go generate", page, row)
+		}
+	}
+	if rows := strings.Count(table, "\n") - 2; rows != hard {
+		t.Errorf("%s has %d cases, want %d; run go generate", page, rows, hard)
+	}
 }
 
 // TestVersions checks that the summaries name the version of each parser, and have the parsers that

@@ -1,6 +1,7 @@
 // Command maketable runs the conformance suite on the parsers and crawlers of
-// internal/interop/adapters and on our own, and writes the tables: RESULTS.md, and the summaries in
-// README.md. Run it in the folder conformance:
+// internal/interop/adapters and on our own, and writes the tables: RESULTS.md, the summaries in
+// README.md, and the cases that most parsers fail in docs/conformance.md. Run it in the folder
+// conformance:
 //
 //	../internal/interop/adapters/install
 //	go generate
@@ -53,6 +54,7 @@ func run() error {
 		"fetch summary": runner.Summary(fetchRows, crawlers, runner.BySection, runner.ByText),
 		"sections":      runner.Sections(rows, parsers),
 		"results":       runner.Table(rows, parsers),
+		"hard cases":    runner.Hard(rows, parsers[1:], "rfc9309"), // without our own
 		"fetch results": runner.Table(fetchRows, crawlers),
 		"not run":       notRunTable(append(missing, missingCrawlers...)),
 	})
@@ -93,10 +95,13 @@ func (a *adapter) program() *runner.Program {
 	return &runner.Program{Args: a.args, Stderr: io.Discard, Limit: 10 * time.Minute, AnswerLimit: 5 * time.Second}
 }
 
-// writeTables replaces the tables in the pages of the current folder. The text of a table is
-// between two comments with its name.
+// pages are the pages with tables, relative to the folder conformance.
+var pages = []string{"README.md", "RESULTS.md", "../docs/conformance.md"}
+
+// writeTables replaces the tables in pages. The text of a table is between two comments with its
+// name.
 func writeTables(tables map[string]string) error {
-	for _, name := range []string{"README.md", "RESULTS.md"} {
+	for _, name := range pages {
 		page, err := os.ReadFile(name)
 		if err != nil {
 			return err

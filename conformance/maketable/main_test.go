@@ -56,9 +56,15 @@ func TestPythonWith(t *testing.T) {
 
 // TestWriteTables checks that a table is replaced and the text around it is kept.
 func TestWriteTables(t *testing.T) {
-	t.Chdir(t.TempDir())
+	dir := t.TempDir()
+	for _, folder := range []string{"conformance", "docs"} {
+		if err := os.Mkdir(filepath.Join(dir, folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(filepath.Join(dir, "conformance"))
 	page := "before\n<!-- x -->\nold\n<!-- end of x -->\nafter\n"
-	for _, name := range []string{"README.md", "RESULTS.md"} {
+	for _, name := range pages {
 		if err := os.WriteFile(name, []byte(page), 0o644); err != nil {
 			t.Fatal(err)
 		}

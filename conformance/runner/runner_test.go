@@ -91,6 +91,10 @@ func TestTable(t *testing.T) {
 	if got := Sections(Rows(suite()), []Column{columns[0], columns[4]}); got != want {
 		t.Errorf("sections\n%swant\n%s", got, want)
 	}
+	want = "| case | of 3 parsers fail |\n| --- | --- |\n| `one/1/a` | 3 |\n| `one/1/b` | 2 |\n"
+	if got := Hard(Rows(suite()), columns[:3], "one"); got != want {
+		t.Errorf("hard cases\n%swant\n%s", got, want)
+	}
 	columns[0].Name = "first"
 	columns[0].Version = "1.2"
 	columns[0].Released = "2026-05"

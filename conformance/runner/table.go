@@ -206,6 +206,26 @@ func splitBy(rows []Row, key func(Row) string) [][]Row {
 	return parts
 }
 
+// Hard returns a table in Markdown of the scored cases of a text that at least half of the parsers
+// fail, and of the number of these parsers. The cases that most parsers fail come first.
+func Hard(rows []Row, parsers []Column, text string) string {
+	failing := func(r Row) int {
+		n := 0
+		for _, p := range parsers {
+			n += 1 - p.passed([]Row{r})
+		}
+		return n
+	}
+	hard := slices.DeleteFunc(scoredOf(rows), func(r Row) bool { return ByText(r) != text || 2*failing(r) < len(parsers) })
+	slices.SortStableFunc(hard, func(a, b Row) int { return failing(b) - failing(a) })
+	var b strings.Builder
+	writeHead(&b, []string{"case", fmt.Sprintf("of %d parsers fail", len(parsers))}, nil)
+	for _, r := range hard {
+		writeRow(&b, []string{"`" + r.ID + "`", strconv.Itoa(failing(r))})
+	}
+	return b.String()
+}
+
 // countsOf returns a line of Sections: a name, the number of rows, and how many of them each parser
 // passes.
 func countsOf(name string, rows []Row, columns []Column) []string {

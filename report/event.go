@@ -82,7 +82,8 @@ type Event struct {
 
 	// Page (started, answered, denied, unsent) is a number that the plugin has given to the page. Its
 	// redirects and retries have the same number, and so do the requests for the robots.txt or the
-	// TDMRep file that the page needs. It is 0 if there was no listener when the page was requested.
+	// TDMRep file that the page needs. It is 0 if there was no listener when the page was requested. A
+	// page that has waited for a LimitRule for more than ten seconds may get a new number.
 	Page uint64 `json:"page,omitempty"`
 	// Context (as Page) is the context of the request: for a page of a collector, the Context of the
 	// collector. It may have ended. It is not in JSON.
@@ -93,9 +94,11 @@ type Event struct {
 	RequestKind RequestKind `json:"request_kind,omitempty"`
 	// Waited (started, denied, unsent) is how long the request has waited until it might start, was
 	// denied or was given up: for robots.txt, for its turn, and for a LimitRule. RobotsWait is the part
-	// before robots.txt and the TDMRep file were known. In started events, Connect is the time from
-	// then until Time, in which the transport gets a connection. The wait of a retry begins when the
-	// attempt before it has ended. All are 0 for the plugin's own requests.
+	// before robots.txt and the TDMRep file were known. Connect is the time from then until Time, in
+	// which the transport gets a connection. The wait of a retry begins when the
+	// attempt before it has ended, and that of a page with a new number when it gets the number. For
+	// the plugin's own requests, Waited is how long the page that needs the file has waited, or 0 if
+	// there is no such page, and the others are 0.
 	Waited     time.Duration `json:"-"`
 	RobotsWait time.Duration `json:"-"`
 	Connect    time.Duration `json:"-"`

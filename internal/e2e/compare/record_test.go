@@ -17,6 +17,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // A record is what a crawl did. Its methods are safe for concurrent use.
@@ -95,6 +96,10 @@ func (r *record) event(source string, e collyrobots.Event) {
 		e.Collector = n
 	}
 	e.Page = 0 // the order of pages that are requested at the same instant is not specified
+	if e.Kind == report.EventStarted {
+		e.Waited = 0 // it is not specified when the record of a page that waits for a LimitRule is dropped
+		e.RobotsWait = 0
+	}
 	at := e.Time.Sub(r.began)
 	if e.Kind == "waiting" {
 		// These events are reported when the host cannot start them soon. Which of several pages that

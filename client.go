@@ -155,7 +155,7 @@ func (c *core) newTransportRequest(s *backend.Seam, req *http.Request) *request 
 // in the table of requests.
 func (c *core) newClientRequest(req *http.Request) *request {
 	q := &request{gate: c.gate}
-	q.Wire = c.limiter.Wire
+	q.Wire = c.wire
 	q.target = judge.Target{URL: req.URL, UserAgent: judge.UserAgentOf(req.Header)}
 	if req.Host != req.URL.Host {
 		q.target.HostHeader = req.Host
@@ -305,7 +305,7 @@ func (t *Turn) finish(err error) (log func()) {
 		markEnded(q.Host, o.closed)
 	}
 	q.abandon()
-	q.gate.limiter.tellNextStart(q.Host)
+	q.Wire.TellNextStart(q.Host)
 	return log
 }
 
@@ -344,7 +344,7 @@ func (rt *roundTripper) carrierOf(req *http.Request) *carrier {
 		default:
 			continue
 		}
-		if c.Wire == rt.plugin.limiter.Wire && c.carries(req, rt.seam.Transport()) {
+		if c.Wire == rt.plugin.wire && c.carries(req, rt.seam.Transport()) {
 			return c
 		}
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/collyrobots/collyrobots/internal/feed"
 	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/judge"
-	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/internal/track"
@@ -261,7 +260,7 @@ func (f *frontier) tellParked(r *colly.Request, p *urlstore.Page, of reporter.ID
 		return
 	}
 	now := time.Now()
-	s := f.limiter.Hosts.At(now, p.Host).Stats(now)
+	s := f.wire.Hosts.At(now, p.Host).Stats(now)
 	f.report.TellParked(now, s, s.Waiting+f.store.Waiting(p.Host), r.URL, of)
 }
 
@@ -407,11 +406,11 @@ func (f *frontier) mustReturnUnchecked(ctx context.Context, q *request) bool {
 	if f == nil || q.fed == nil || !q.fed.recorded {
 		return false
 	}
-	host := f.limiter.Hosts.At(q.now, hostname.Of(q.target.URL))
+	host := f.wire.Hosts.At(q.now, hostname.Of(q.target.URL))
 	if !host.Rules().Shares {
 		return false
 	}
-	f.limiter.Join(ctx, host, q.transport(), q.target.URL)
+	f.wire.Join(ctx, host, q.transport(), q.target.URL)
 	q.Host = host
 	return f.mustReturn(q)
 }
@@ -419,7 +418,7 @@ func (f *frontier) mustReturnUnchecked(ctx context.Context, q *request) bool {
 // giveBack aborts a page that goes back to the urlstore.Store.
 func (h *hooks) giveBack(q *request, r *colly.Request) {
 	page := q.fed
-	h.limiter.tellReturn(q.Host)
+	h.wire.TellReturn(q.Host)
 	q.close()
 	r.Abort()
 	page.endNow(feed.Unfinished)
@@ -651,77 +650,6 @@ func (f *frontier) drop(req *http.Request) {
 	if f != nil {
 		f.visits.Drop(arrivals.HashOfURL(req.URL.String()))
 	}
-}
-
-// addStore makes the limiter report the pace of each host to a urlstore.Store.
-func (l *limiter) addStore(store urlstore.Store) {
-	for {
-		known := l.stores.Load()
-		all := []urlstore.Store{store}
-		if known != nil {
-			if slices.Contains(*known, store) {
-				return
-			}
-			all = append(all, *known...)
-		}
-		if l.stores.CompareAndSwap(known, &all) {
-			return
-		}
-	}
-}
-
-// tellNextStart reports the pace of a host, one of whose requests has ended, to the URLStores.
-func (l *limiter) tellNextStart(host *pace.Host) {
-	stores := l.stores.Load()
-	if stores == nil || host == nil {
-		return
-	}
-	l.tellPace(host, stores, host.NextStart)
-}
-
-// tellReturn reports the pace of a host to the URLStores when a page of the host goes back to a
-// urlstore.Store.
-func (l *limiter) tellReturn(host *pace.Host) {
-	stores := l.stores.Load()
-	if stores == nil {
-		return
-	}
-	l.tellPace(host, stores, host.Reserve)
-}
-
-// tellPace reports the pace of a host to the URLStores in stores. when returns that pace.
-func (l *limiter) tellPace(host *pace.Host, stores *[]urlstore.Store, when func(now time.Time) (next time.Time, alone bool)) {
-	next, alone := when(time.Now())
-	for _, store := range *stores {
-		store.Pace(host.Name(), next, alone)
-	}
-}
-
-// groupsOnDisk returns how many pages of each group wait in the URLStores, by the names of the
-// groups. It returns nil if there are none.
-func (l *limiter) groupsOnDisk(now time.Time) map[string]int {
-	if l.stores.Load() == nil || !l.HasGroups() {
-		return nil
-	}
-	pages := make(map[string]int)
-	for host := range l.Hosts.All() {
-		if group := host.Stats(now).Group; group != "" {
-			pages[group] += l.onDisk(host)
-		}
-	}
-	return pages
-}
-
-// onDisk returns the number of pages of a host that wait in the URLStores.
-func (l *limiter) onDisk(host *pace.Host) (n int) {
-	stores := l.stores.Load()
-	if stores == nil {
-		return 0
-	}
-	for _, store := range *stores {
-		n += store.Waiting(host.Name())
-	}
-	return n
 }
 
 // pageResultOf returns the urlstore.Result of an attempt. If the character set of a page was not

@@ -38,17 +38,15 @@ type gate struct {
 	*judge.Judge
 	sitemaps   *sitemaps // nil if they are not followed
 	responders []responder
-	limiter    *limiter
 	refusals   *refusals
 	pageLimit  *pageLimit
 }
 
 // newGate returns the gate of a new plugin, with its rules, limits and responders.
-func newGate(j *judge.Judge, l *limiter) *gate {
+func newGate(j *judge.Judge) *gate {
 	g := &gate{
 		Judge:     j,
-		limiter:   l,
-		refusals:  &refusals{report: l.Report},
+		refusals:  &refusals{report: j.Report},
 		pageLimit: &pageLimit{sent: budget.New()},
 	}
 	g.addFeatures()
@@ -111,10 +109,10 @@ func (g *gate) check(ctx context.Context, q *request) error {
 // are known only when there is a connection, so protect also sets the guard of q, which is applied
 // then.
 func (g *gate) protect(q *request) error {
-	if q.from == "" && !g.limiter.Networks.DeniesAll() || q.isJudged() && q.unchanged() {
+	if q.from == "" && !g.Wire.Networks.DeniesAll() || q.isJudged() && q.unchanged() {
 		return nil
 	}
-	guard, err := g.limiter.Guard(q.from, hostname.Of(q.target.URL), q.target.URL)
+	guard, err := g.Wire.Guard(q.from, hostname.Of(q.target.URL), q.target.URL)
 	q.Guard = guard
 	return err
 }
@@ -143,7 +141,7 @@ func (g *gate) enter(ctx context.Context, q *request, told func()) error {
 	if q.Host.MayEnter(&q.Ticket) {
 		return nil
 	}
-	g.limiter.Join(ctx, q.Host, q.transport(), q.target.URL)
+	g.Wire.Join(ctx, q.Host, q.transport(), q.target.URL)
 	g.endWaitIfDenied(q)
 	g.Delays.LogLongWait(q.now, q.Host, q.verdict.Policy)
 	if g.Report.TellWaiting(q.now, q.Host, q.target.URL, q.IDs) && told != nil {
@@ -258,7 +256,7 @@ func (c *core) newRequest(u *url.URL, p page) *request {
 	q := &e.Record
 	q.entry = e
 	q.gate = c.gate
-	q.Wire = c.limiter.Wire
+	q.Wire = c.wire
 	q.target.URL = u
 	q.page = p
 	q.begin(now)
@@ -553,12 +551,12 @@ func (q *request) Ended(bytes int64, err error) {
 	q.TraceEnd(bytes, err)
 	log := q.recordFailure(err)
 	host := q.Host
-	limiter := q.gate.limiter
+	wire := q.Wire
 	q.close()
 	if log != nil {
 		log()
 	}
-	limiter.tellNextStart(host)
+	wire.TellNextStart(host)
 	fed.awaitHook()
 	if after != nil {
 		after()

@@ -484,7 +484,7 @@ func (h *hooks) countLate(r *colly.Response, q *request) {
 	case q != nil && r.StatusCode != 0:
 		q.Host.Count(1, 0)
 	case q == nil && exchange.IsRedirect(r.StatusCode):
-		h.limiter.Hosts.At(time.Now(), hostname.Of(r.Request.URL)).Count(1, 0)
+		h.wire.Hosts.At(time.Now(), hostname.Of(r.Request.URL)).Count(1, 0)
 	}
 }
 
@@ -709,7 +709,7 @@ func (ctl *controller) admit(ctx context.Context, q *request) error {
 // admitRedirect is admit for a redirect of a collector. The delay of its host may become known only
 // when it is judged.
 func (ctl *controller) admitRedirect(ctx context.Context, q *request) error {
-	delay := ctl.limiter.Hosts.Delay(time.Now(), hostname.Of(q.target.URL))
+	delay := ctl.wire.Hosts.Delay(time.Now(), hostname.Of(q.target.URL))
 	err := atMost(ctx, redirectPatience(delay), func(ctx context.Context) error {
 		return ctl.checkWithoutHook(ctx, q)
 	})

@@ -55,18 +55,18 @@ func New(opts ...Option) (*Plugin, error) {
 	for _, f := range config.onEveryEvent {
 		r.Events.ListenToAll(f)
 	}
-	l := newLimiter(config, r)
-	policies := judge.NewPolicies(&config.Settings, config.shadows, config.store, l.Wire)
-	j := judge.New(&config.Settings, l.Wire, policies)
+	w := newWire(config, r)
+	policies := judge.NewPolicies(&config.Settings, config.shadows, config.store, w)
+	j := judge.New(&config.Settings, w, policies)
 	j.DryRun = config.dryRun
 	j.Shard = config.shard
 	c := &core{
 		judge:     j,
-		gate:      newGate(j, l),
+		gate:      newGate(j),
 		settings:  j.Settings,
 		dryRun:    j.DryRun,
 		shard:     j.Shard,
-		limiter:   l,
+		wire:      w,
 		policies:  policies,
 		report:    r,
 		onDenied:  config.onDenied,
@@ -87,7 +87,7 @@ func New(opts ...Option) (*Plugin, error) {
 	}
 	if config.frontier != nil {
 		c.frontier = newFrontier(config.frontier, c)
-		l.addStore(config.frontier)
+		w.AddStore(config.frontier)
 	}
 	return &Plugin{core: c, controller: &controller{core: c}}, nil
 }
@@ -103,7 +103,7 @@ type core struct {
 	settings *judge.Settings
 	dryRun   bool
 	shard    judge.Shard
-	limiter  *limiter
+	wire     *exchange.Wire
 	policies *judge.Policies
 	report   *reporter.Reporter
 
@@ -201,10 +201,10 @@ func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
 func (p *Plugin) own(ctx context.Context) (_ context.Context, userAgent string, f exchange.Fetcher) {
 	set, _ := ctx.Value(userAgentKey{}).(string)
 	if h := p.first(); h != nil {
-		return policy.WithValues(ctx, h.c.Context), cmp.Or(set, h.c.UserAgent), exchange.Fetcher{Wire: p.limiter.Wire, Client: h}
+		return policy.WithValues(ctx, h.c.Context), cmp.Or(set, h.c.UserAgent), exchange.Fetcher{Wire: p.wire, Client: h}
 	}
 	userAgent = cmp.Or(set, p.policies.LastUserAgent(), judge.DefaultUserAgent)
-	return ctx, userAgent, exchange.Fetcher{Wire: p.limiter.Wire, Client: exchange.SeamClient{}}
+	return ctx, userAgent, exchange.Fetcher{Wire: p.wire, Client: exchange.SeamClient{}}
 }
 
 // WithUserAgent returns a context that makes Check and Pages decide about a crawler with this user
@@ -255,7 +255,7 @@ func (p *Plugin) Close() error {
 	p.ended.CompareAndSwap(nil, &now) // before closed, so that a closed plugin has the time
 	p.closed.Store(true)
 	p.policies.Stop() // before the hosts are closed: otherwise a fetch whose wait ends would count as failed
-	p.limiter.Close()
+	p.wire.Close()
 	p.frontier.close()
 	p.policies.Close()
 	p.sitemaps.flush()

@@ -202,7 +202,7 @@ func (p *Plugin) Queue(f urlstore.Store) (queue.Storage, error) {
 		return nil, errors.New("collyrobots: Queue: the urlstore.Store is nil")
 	}
 	p.fed.inUse.Store(true)
-	p.limiter.addStore(f)
+	p.wire.AddStore(f)
 	return &urlQueue{plugin: p, store: f, open: make(map[*fedPage]bool)}, nil
 }
 

@@ -278,7 +278,7 @@ func undoHideFromXML(u *url.URL) { u.Path = strings.TrimSuffix(u.Path, noXMLFile
 
 // unchanged reports a page that has not changed. status is 0 if it was not requested.
 func (h *hooks) unchanged(r *colly.Request, status int) {
-	host := h.limiter.Hosts.At(time.Now(), hostname.Of(r.URL))
+	host := h.wire.Hosts.At(time.Now(), hostname.Of(r.URL))
 	host.CountUnchanged()
 	h.report.TellUnchanged(host, r.URL, status, reporter.IDs{Collector: h.c.ID, Request: r.ID})
 	h.retries.Mark(r, track.Answered)

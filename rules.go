@@ -117,7 +117,7 @@ func (g *gate) addFeatures() {
 	g.Rules = appendIf(g.Rules, s.IsForAny(func(s *judge.HostSettings) bool { return s.EnforceTags }), judge.Rule(judge.NofollowRule{}))
 	g.Limits = appendIf(g.Limits, s.IsForAny(g.refusals.Concerns), judge.Limit(g.refusals))
 	g.Limits = appendIf(g.Limits, s.IsForAny(g.pageLimit.Concerns), judge.Limit(g.pageLimit))
-	g.responders = appendIf(g.responders, g.limiter.Signs(), responder(signedRetries{}))
+	g.responders = appendIf(g.responders, g.Wire.Signs(), responder(signedRetries{}))
 	g.responders = append(g.responders, g.refusals)
 	g.responders = appendIf(g.responders, s.IsForAny(func(s *judge.HostSettings) bool { return s.RetryThrottled > 0 }), responder(&throttledRetries{}))
 }

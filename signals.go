@@ -225,7 +225,7 @@ func (p *Plugin) MayFollow(page *colly.Request, href string) error {
 		return err
 	}
 	now := time.Now()
-	host := p.limiter.Hosts.At(now, a.Host)
+	host := p.wire.Hosts.At(now, a.Host)
 	v := judge.NofollowVerdict(now, host, p.settings.Of(host.Name()), a, from)
 	return enforceNow(p.judge, &v, u)
 }

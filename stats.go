@@ -33,7 +33,7 @@ func (p *Plugin) Stats() Stats {
 		return Stats{}
 	}
 	// Sorting pointers is faster than sorting the large report.HostStats.
-	sorted := slices.SortedFunc(p.limiter.Hosts.All(), func(a, b *pace.Host) int { return strings.Compare(a.Name(), b.Name()) })
+	sorted := slices.SortedFunc(p.wire.Hosts.All(), func(a, b *pace.Host) int { return strings.Compare(a.Name(), b.Name()) })
 	hosts := make([]report.HostStats, 0, len(sorted))
 	s := p.statsOf(slices.Values(sorted), func(host report.HostStats) { hosts = append(hosts, host) })
 	s.Hosts = hosts
@@ -49,12 +49,12 @@ func (p *Plugin) StatsFunc(visit func(host report.HostStats)) Stats {
 	if p == nil || p.core == nil {
 		return Stats{}
 	}
-	return p.statsOf(p.limiter.Hosts.All(), visit)
+	return p.statsOf(p.wire.Hosts.All(), visit)
 }
 
 // statsOf returns the Stats without Hosts, and calls visit for each of the hosts.
 func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(report.HostStats)) Stats {
-	forgotten := hostStats(p.limiter.Hosts.Forgotten())
+	forgotten := hostStats(p.wire.Hosts.Forgotten())
 	s := Stats{
 		Started:    p.started,
 		Closed:     p.closed.Load(),
@@ -72,14 +72,14 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(report.HostStats
 
 		Revalidation: p.revalidation.statistics(),
 	}
-	s.Signatures, s.LicenseRequired = p.limiter.Statistics()
+	s.Signatures, s.LicenseRequired = p.wire.Statistics()
 	now := time.Now()
 	paused := p.frontier.isPaused()
-	groups := p.limiter.groupsOnDisk(now)
+	groups := p.wire.GroupsOnDisk(now)
 	for host := range hosts {
 		counted := host.Stats(now)
 		stats := hostStats(counted)
-		stats.OnDisk = p.limiter.onDisk(host)
+		stats.OnDisk = p.wire.OnDisk(host)
 		stats.GroupWaiting += groups[stats.Group]
 		if waiting := stats.Waiting + stats.OnDisk; waiting > 0 {
 			stats.LastStart = host.LastStart(now, max(waiting, stats.GroupWaiting))

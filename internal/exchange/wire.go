@@ -15,6 +15,8 @@ import (
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/report"
+	"github.com/collyrobots/collyrobots/store/pacer"
+	"github.com/collyrobots/collyrobots/store/urlstore"
 	"github.com/collyrobots/collyrobots/webbotauth"
 )
 
@@ -28,6 +30,7 @@ type Wire struct {
 	IsShared bool            // other processes share the pace
 	ErrLate  error           // of a response that is not finished when the lease ends
 
+	stores     atomic.Pointer[[]urlstore.Store] // get the pace of each host; nil if there are none
 	groupings  *groupings
 	signatures *signatures  // nil if no request is signed
 	licenses   atomic.Int64 // the responses that have asked for a license
@@ -49,8 +52,8 @@ func (w *Wire) Sign(signer *webbotauth.Signer, whenAsked bool) {
 func (w *Wire) Signs() bool { return w.signatures != nil }
 
 // Share makes all hosts ask p for their turns.
-func (w *Wire) Share(p pace.Pacer) {
-	w.Hosts.UsePacer(p)
+func (w *Wire) Share(p pacer.Pacer) {
+	w.Hosts.UsePacer(&sharedPace{pacer: p, report: w.Report})
 	w.IsShared = true
 }
 
@@ -66,8 +69,8 @@ func (w *Wire) Statistics() (signatures *report.SignatureStats, licenses int) {
 	return w.signatures.statistics(), int(w.licenses.Load())
 }
 
-// HasGroups reports whether some hosts may share their pace.
-func (w *Wire) HasGroups() bool { return w.groupings.inUse() }
+// hasGroups reports whether some hosts may share their pace.
+func (w *Wire) hasGroups() bool { return w.groupings.inUse() }
 
 // Allow returns an error if the plugin must not request u, which is on host, for the reason from.
 // guard is the guard of the exchange, because the address may be known only when there is a

@@ -109,7 +109,7 @@ const importRules = `
 	internal/reporter: ./report ./robotstags ./store/urlstore ./internal/fanout ./internal/hostname ./internal/pace ./internal/policy ./internal/redact ./internal/stop
 
 	# One request on the wire. It knows how robots.txt is fetched, and neither what it allows nor Colly.
-	internal/exchange: ./dialect ./report ./usage ./webbotauth ./internal/backend ./internal/hostname ./internal/netguard ./internal/pace ./internal/policy ./internal/redact ./internal/reporter ./internal/weburl
+	internal/exchange: ./dialect ./report ./store/pacer ./store/urlstore ./usage ./webbotauth ./internal/backend ./internal/hostname ./internal/netguard ./internal/pace ./internal/policy ./internal/redact ./internal/reporter ./internal/weburl
 
 	# From a target to a verdict. It does not know Colly.
 	internal/judge:    ./dialect ./report ./store ./usage ./internal/exchange ./internal/hostname ./internal/netguard ./internal/pace ./internal/policy ./internal/reporter ./internal/weburl

@@ -11,6 +11,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/judge"
+	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/report"
 )
 
@@ -302,7 +303,7 @@ func (t *Turn) finish(err error) (log func()) {
 	}
 	log = q.recordFailure(err)
 	if o.canceled {
-		markEnded(q.Host, o.closed)
+		reporter.MarkEnded(q.Host, o.closed)
 	}
 	q.abandon()
 	q.Wire.TellNextStart(q.Host)

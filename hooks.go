@@ -752,8 +752,8 @@ func (c *core) reject(ctx context.Context, q *request, err error) error {
 	default:
 		c.report.TellGivenUp(q.target.URL, err, q.IDs)
 		if q.Host != nil && o.isEnd(ctx) {
-			markEnded(q.Host, o.closed)
-			c.unsent.add(o.closed)
+			reporter.MarkEnded(q.Host, o.closed)
+			c.unsent.Add(o.closed)
 		}
 	}
 	refused := &refusedError{cause: err, url: q.target.URL.Redacted()}

@@ -108,7 +108,7 @@ type core struct {
 	report   *reporter.Reporter
 
 	onDenied  onDenied
-	unsent    unsentCounts
+	unsent    reporter.UnsentCounts
 	started   time.Time
 	bubbled   bool // it was made in a bubble of testing/synctest
 	requests  *handoff.Table[request]

@@ -362,7 +362,7 @@ func (q *request) recordFailure(err error) (log func()) {
 	}
 	if q.isCancelled() {
 		o := outcomeOf(err)
-		markEnded(q.Host, o.closed)
+		reporter.MarkEnded(q.Host, o.closed)
 	}
 	for _, r := range q.gate.responders {
 		log = exchange.Both(log, r.failed(q, err))

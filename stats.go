@@ -5,7 +5,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/collyrobots/collyrobots/internal/pace"
@@ -54,13 +53,13 @@ func (p *Plugin) StatsFunc(visit func(host report.HostStats)) Stats {
 
 // statsOf returns the Stats without Hosts, and calls visit for each of the hosts.
 func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(report.HostStats)) Stats {
-	forgotten := hostStats(p.wire.Hosts.Forgotten())
+	forgotten := reporter.HostStats(p.wire.Hosts.Forgotten())
 	s := Stats{
 		Started:    p.started,
 		Closed:     p.closed.Load(),
 		ClosedAt:   p.closedAt(),
 		Totals:     forgotten,
-		NotSent:    p.unsent.statistics(),
+		NotSent:    p.unsent.Statistics(),
 		Decisions:  p.judge.Statistics(),
 		Policies:   p.policies.Statistics(),
 		Forgotten:  forgotten,
@@ -78,32 +77,21 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(report.HostStats
 	groups := p.wire.GroupsOnDisk(now)
 	for host := range hosts {
 		counted := host.Stats(now)
-		stats := hostStats(counted)
+		stats := reporter.HostStats(counted)
 		stats.OnDisk = p.wire.OnDisk(host)
 		stats.GroupWaiting += groups[stats.Group]
 		if waiting := stats.Waiting + stats.OnDisk; waiting > 0 {
 			stats.LastStart = host.LastStart(now, max(waiting, stats.GroupWaiting))
 		}
 		p.addLimits(&stats)
-		stats.Ended = endingOf(counted, stats.OnDisk, s.Closed, paused)
-		countEnding(&s, stats.Ended)
-		addHost(&s.Totals, stats)
+		stats.Ended = reporter.EndingOf(counted, stats.OnDisk, s.Closed, paused)
+		reporter.CountEnding(&s, stats.Ended)
+		reporter.AddHost(&s.Totals, stats)
 		visit(stats)
 	}
 	s.GapOverDelay = s.Totals.GapOverDelay
 	s.Shadows = p.shadows.Statistics()
 	return s
-}
-
-// countEnding counts a host by its Ending. It ignores a host that has not ended.
-func countEnding(s *Stats, e report.Ending) {
-	if e == "" {
-		return
-	}
-	if s.Ended == nil {
-		s.Ended = make(map[report.Ending]int)
-	}
-	s.Ended[e]++
 }
 
 // addLimits sets the fields of StopRefused and MaxPages.
@@ -118,98 +106,12 @@ func (p *Plugin) addLimits(s *report.HostStats) {
 	}
 }
 
-// hostStats converts the Stats of package pace.
-func hostStats(s pace.Stats) report.HostStats {
-	return report.HostStats{
-		Host:         s.Host,
-		Group:        s.Group,
-		SharedWith:   s.Others,
-		GroupWaiting: s.GroupWaiting,
-		Requests:     s.Requests,
-		Throttled:    s.Throttled,
-		Pages:        s.Pages,
-		Denied:       s.Denied,
-		Refusals:     s.Refusals,
-		Unchanged:    s.Unchanged,
-		Waiting:      s.Waiting,
-		CrawlDelay:   s.CrawlDelay,
-		BackOff:      s.BackOff,
-		NotBefore:    s.NotBefore,
-		NextStart:    s.NextStart,
-		Opens:        s.Opens,
-		Closes:       s.Closes,
-		Source:       report.DelaySource(s.Cause),
-		Line:         s.Line,
-		LastStatus:   s.Status,
-		Waited:       s.Waited,
-		ResponseTime: s.ResponseTime,
-		Delay:        s.Delay,
-		MinGap:       s.MinGap,
-		GapOverDelay: s.GapOverDelay,
-	}
-}
-
-// addHost adds the counts and Waited of o to s. GapOverDelay becomes the smaller one of both.
-func addHost(s *report.HostStats, o report.HostStats) {
-	s.Requests += o.Requests
-	s.Throttled += o.Throttled
-	s.Pages += o.Pages
-	s.Denied += o.Denied
-	s.Refusals += o.Refusals
-	s.PagesSent += o.PagesSent
-	s.Unchanged += o.Unchanged
-	s.Waiting += o.Waiting
-	s.OnDisk += o.OnDisk
-	s.Waited += o.Waited
-	if s.GapOverDelay == 0 || o.GapOverDelay != 0 && o.GapOverDelay < s.GapOverDelay {
-		s.GapOverDelay = o.GapOverDelay
-	}
-}
-
 // closedAt returns the time of the first Close, or zero before it.
 func (p *Plugin) closedAt() time.Time {
 	if at := p.ended.Load(); at != nil {
 		return *at
 	}
 	return time.Time{}
-}
-
-// markEnded records that a page of a host was not sent or not finished because the Plugin was closed
-// or, if closed is false, because the context of the page has ended.
-func markEnded(host *pace.Host, closed bool) {
-	if closed {
-		host.Mark(reporter.LeftByClose)
-		return
-	}
-	host.Mark(reporter.LeftByCancel)
-}
-
-// unsentCounts counts the pages that waited for their host when the crawl ended.
-type unsentCounts struct{ cancelled, closed atomic.Int64 }
-
-// add counts a page that is not sent because the Plugin was closed or, if closed is false, because
-// the context of the page has ended.
-func (c *unsentCounts) add(closed bool) {
-	if closed {
-		c.closed.Add(1)
-		return
-	}
-	c.cancelled.Add(1)
-}
-
-// statistics returns the counts for Stats.NotSent, or nil if all of them are 0.
-func (c *unsentCounts) statistics() map[report.Ending]int {
-	counts := make(map[report.Ending]int)
-	if n := c.closed.Load(); n > 0 {
-		counts[report.EndingClosed] = int(n)
-	}
-	if n := c.cancelled.Load(); n > 0 {
-		counts[report.EndingCancelled] = int(n)
-	}
-	if len(counts) == 0 {
-		return nil
-	}
-	return counts
 }
 
 // isCancelled reports whether the context of q has ended. If the request is that of an http.Client,
@@ -220,29 +122,4 @@ func (q *request) isCancelled() bool {
 		return false
 	}
 	return q.entry != nil || q.ctx.Err() == context.Canceled
-}
-
-// endingOf returns the Ending of a host. onDisk is the number of its pages that wait in a urlstore.Store.
-// paused reports whether these pages are not handed out, because the crawl has ended. A host that
-// has reached a limit ended because of the limit: its pages on disk wait for a later run.
-func endingOf(s pace.Stats, onDisk int, closed, paused bool) report.Ending {
-	switch {
-	case s.Busy, s.Requests+s.Pages+s.Denied == 0:
-		return ""
-	case s.Marks&reporter.LeftByClose != 0:
-		return report.EndingClosed
-	case s.Marks&reporter.LeftByCancel != 0:
-		return report.EndingCancelled
-	case onDisk > 0 && !closed && !paused:
-		return ""
-	case s.Marks&reporter.LeftByRefusals != 0:
-		return report.EndingRefused
-	case s.Marks&reporter.LeftByBudget != 0:
-		return report.EndingBudget
-	case onDisk > 0 && closed:
-		return report.EndingClosed
-	case onDisk > 0:
-		return report.EndingCancelled
-	}
-	return report.EndingDone
 }

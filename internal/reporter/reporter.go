@@ -1,5 +1,6 @@
 // Package reporter passes information about a crawl to the user: messages to the log, and events to
-// the listeners. Each Event is made here, or in package exchange if it is about one exchange.
+// the listeners. Each Event is made here, or in package exchange if it is about one exchange. The
+// package also makes the statistics of hosts from their counts.
 package reporter
 
 import (

@@ -61,21 +61,22 @@ func New(opts ...Option) (*Plugin, error) {
 	j.DryRun = config.dryRun
 	j.Shard = config.shard
 	c := &core{
-		judge:     j,
-		gate:      newGate(j),
-		settings:  j.Settings,
-		dryRun:    j.DryRun,
-		shard:     j.Shard,
-		wire:      w,
-		policies:  policies,
-		report:    r,
-		onDenied:  config.onDenied,
-		started:   time.Now(),
-		bubbled:   inBubble(),
-		requests:  handoff.New((*request).abandon),
-		tracked:   track.NewRequests[arrival](),
-		shadows:   judge.NewShadows(config.shadows),
-		untracked: newUntracked(),
+		judge:       j,
+		gate:        newGate(j),
+		settings:    j.Settings,
+		dryRun:      j.DryRun,
+		shard:       j.Shard,
+		wire:        w,
+		policies:    policies,
+		report:      r,
+		onDenied:    config.onDenied,
+		onUnchanged: config.onUnchanged,
+		started:     time.Now(),
+		bubbled:     inBubble(),
+		requests:    handoff.New((*request).abandon),
+		tracked:     track.NewRequests[arrival](),
+		shadows:     judge.NewShadows(config.shadows),
+		untracked:   newUntracked(),
 	}
 	if config.feed != nil {
 		c.sitemaps = newSitemaps(c, *config.feed)
@@ -83,7 +84,7 @@ func New(opts ...Option) (*Plugin, error) {
 		c.fed.inUse.Store(true)
 	}
 	if config.revalidates() {
-		c.revalidation = newRevalidation(config, r)
+		c.revalidation = newRevalidation(config.store, r)
 	}
 	if config.frontier != nil {
 		c.frontier = newFrontier(config.frontier, c)
@@ -124,7 +125,8 @@ type core struct {
 	closed    atomic.Bool
 	ended     atomic.Pointer[time.Time] // the time of the first Close; nil before it
 
-	revalidation *revalidation // nil without the option Revalidate
+	revalidation *revalidation        // nil without the option Revalidate
+	onUnchanged  func(*colly.Request) // nil without OnUnchanged
 }
 
 // inBubble reports whether the caller runs in a bubble of testing/synctest, where times have no
@@ -332,7 +334,7 @@ func (p *Plugin) Attach(c *colly.Collector) error {
 	h := &hooks{core: p.core, controller: p.controller, c: c, handle: handle}
 	h.inPlace.Store(seam)
 	h.enforcesTags = p.settings.IsForAny(func(s *judge.HostSettings) bool { return s.EnforceTags })
-	err = errors.Join(h.watchStorage(), p.revalidation.add(h), p.frontier.add(h))
+	err = errors.Join(h.watchStorage(), h.addPages(), p.frontier.add(h))
 	if err != nil {
 		return err
 	}

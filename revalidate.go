@@ -96,9 +96,8 @@ func (c *config) revalidates() bool {
 
 // A revalidation keeps the validators of pages in the Store.
 type revalidation struct {
-	store       store.Store
-	report      *reporter.Reporter
-	onUnchanged func(*colly.Request)
+	store  store.Store
+	report *reporter.Reporter
 
 	collectors atomic.Int32 // the number of collectors that were attached
 	pause      atomic.Int64 // the time until which the Store is not used, in Unix nanoseconds
@@ -111,12 +110,8 @@ const (
 	storePause     = time.Minute // the time after a failure during which the Store is not used
 )
 
-func newRevalidation(c *config, r *reporter.Reporter) *revalidation {
-	v := &revalidation{store: c.store, report: r, onUnchanged: c.onUnchanged}
-	if v.onUnchanged == nil {
-		v.onUnchanged = func(*colly.Request) {}
-	}
-	return v
+func newRevalidation(s store.Store, r *reporter.Reporter) *revalidation {
+	return &revalidation{store: s, report: r}
 }
 
 // statistics returns the counts so far, or nil without the option.
@@ -133,17 +128,23 @@ func (v *revalidation) statistics() *report.RevalidationStats {
 	}
 }
 
-// add prepares a collector that is being attached. It does nothing without the option.
-func (v *revalidation) add(h *hooks) error {
-	if v == nil {
+// addPages makes the pages of the collector conditional, which is being attached. It does nothing
+// without the option.
+func (h *hooks) addPages() error {
+	if h.revalidation == nil {
 		return nil
 	}
 	err := h.handle.Guard(isMarkedUnchanged)
 	if err != nil {
 		return fmt.Errorf("collyrobots: Attach: %w", err)
 	}
-	h.pages = &pageStore{revalidation: v, collector: int(v.collectors.Add(1)) - 1}
+	h.pages = h.revalidation.add()
 	return nil
+}
+
+// add returns the store of the pages of one more collector.
+func (v *revalidation) add() *pageStore {
+	return &pageStore{revalidation: v, collector: int(v.collectors.Add(1)) - 1}
 }
 
 // A pageStore has the records of the pages of one collector.
@@ -151,6 +152,9 @@ type pageStore struct {
 	*revalidation
 	collector int // by the order of Attach
 }
+
+// key returns the key of the record of a page.
+func (s *pageStore) key(u *url.URL) string { return revalidate.Key(s.collector, u) }
 
 // A knownPage is what the Store contains about the page of a request.
 type knownPage struct {
@@ -196,7 +200,7 @@ func (q *request) recall(ctx context.Context, s *judge.HostSettings) {
 		q.known = knownPage{}
 		return
 	}
-	key := revalidate.Key(q.store.collector, q.target.URL)
+	key := q.store.key(q.target.URL)
 	if key != q.known.key {
 		q.known = knownPage{key: key, record: q.store.recall(ctx, key)}
 	}
@@ -282,7 +286,9 @@ func (h *hooks) unchanged(r *colly.Request, status int) {
 	host.CountUnchanged()
 	h.report.TellUnchanged(host, r.URL, status, reporter.IDs{Collector: h.c.ID, Request: r.ID})
 	h.retries.Mark(r, track.Answered)
-	h.revalidation.onUnchanged(r)
+	if h.onUnchanged != nil {
+		h.onUnchanged(r)
+	}
 }
 
 // errFresh is the error of hooks.admit for a page that is not requested because it is fresh.
@@ -311,7 +317,7 @@ func (h *hooks) keeper(r *colly.Response) func() {
 	}
 	h.retries.Mark(r.Request, track.Answered)
 	u := *r.Request.URL
-	key := revalidate.Key(h.pages.collector, &u)
+	key := h.pages.key(&u)
 	record, err := revalidate.New(&u, *r.Request.Headers, *r.Headers, time.Now())
 	if err != nil {
 		h.revalidation.unusable.Add(1)

@@ -18,6 +18,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/judge"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/reporter"
+	"github.com/collyrobots/collyrobots/internal/revalidate"
 	"github.com/collyrobots/collyrobots/report"
 )
 
@@ -241,12 +242,12 @@ type request struct {
 // follow it.
 type page struct {
 	reporter.IDs
-	early bool        // each place is given back when the headers are there: callbacks may visit the host
-	name  *string     // the collector's UserAgent; nil if it does not count or is not known
-	fed   *fedPage    // nil if no sitemap lists it
-	store *pageStore  // of the collector; nil if the page is not requested conditionally
-	after func()      // is called when the last exchange has ended; may be nil
-	marks judge.Marks // of the limits and the responders
+	early bool                  // each place is given back when the headers are there: callbacks may visit the host
+	name  *string               // the collector's UserAgent; nil if it does not count or is not known
+	fed   *fedPage              // nil if no sitemap lists it
+	store *revalidate.Collector // of the collector; nil if the page is not requested conditionally
+	after func()                // is called when the last exchange has ended; may be nil
+	marks judge.Marks           // of the limits and the responders
 }
 
 // newRequest returns the record of a request with this URL, held by the caller.

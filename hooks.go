@@ -27,6 +27,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/judge"
 	"github.com/collyrobots/collyrobots/internal/reporter"
+	"github.com/collyrobots/collyrobots/internal/revalidate"
 	"github.com/collyrobots/collyrobots/internal/track"
 	"github.com/collyrobots/collyrobots/report"
 )
@@ -61,7 +62,7 @@ type hooks struct {
 	last   sync.Once    // calls addLastRequestCallback
 	added  atomic.Int32 // 1 if addLastRequestCallback was called
 
-	pages *pageStore // nil without the option Revalidate
+	pages *revalidate.Collector // nil without the option Revalidate
 }
 
 // attach registers the hooks.

@@ -23,6 +23,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/internal/reporter"
+	"github.com/collyrobots/collyrobots/internal/revalidate"
 	"github.com/collyrobots/collyrobots/internal/track"
 	"github.com/collyrobots/collyrobots/internal/weburl"
 )
@@ -84,7 +85,7 @@ func New(opts ...Option) (*Plugin, error) {
 		c.fed.inUse.Store(true)
 	}
 	if config.revalidates() {
-		c.revalidation = newRevalidation(config.store, r)
+		c.revalidation = revalidate.NewPages(config.store, r)
 	}
 	if config.frontier != nil {
 		c.frontier = newFrontier(config.frontier, c)
@@ -125,7 +126,7 @@ type core struct {
 	closed    atomic.Bool
 	ended     atomic.Pointer[time.Time] // the time of the first Close; nil before it
 
-	revalidation *revalidation        // nil without the option Revalidate
+	revalidation *revalidate.Pages    // nil without the option Revalidate
 	onUnchanged  func(*colly.Request) // nil without OnUnchanged
 }
 

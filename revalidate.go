@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/gocolly/colly/v2"
@@ -20,8 +19,6 @@ import (
 	"github.com/collyrobots/collyrobots/internal/revalidate"
 	"github.com/collyrobots/collyrobots/internal/track"
 	"github.com/collyrobots/collyrobots/internal/weburl"
-	"github.com/collyrobots/collyrobots/report"
-	"github.com/collyrobots/collyrobots/store"
 )
 
 // Revalidate requests pages conditionally, so that a site need not send an unchanged page again.
@@ -94,40 +91,6 @@ func (c *config) revalidates() bool {
 	return !c.dryRun && slices.ContainsFunc(c.All(), func(s *judge.HostSettings) bool { return s.Revalidate })
 }
 
-// A revalidation keeps the validators of pages in the Store.
-type revalidation struct {
-	store  store.Store
-	report *reporter.Reporter
-
-	collectors atomic.Int32 // the number of collectors that were attached
-	pause      atomic.Int64 // the time until which the Store is not used, in Unix nanoseconds
-
-	conditional, fresh, recorded, unusable, failed atomic.Int64
-}
-
-const (
-	recallPatience = time.Second // the longest time that a look-up may take
-	storePause     = time.Minute // the time after a failure during which the Store is not used
-)
-
-func newRevalidation(s store.Store, r *reporter.Reporter) *revalidation {
-	return &revalidation{store: s, report: r}
-}
-
-// statistics returns the counts so far, or nil without the option.
-func (v *revalidation) statistics() *report.RevalidationStats {
-	if v == nil {
-		return nil
-	}
-	return &report.RevalidationStats{
-		Conditional: int(v.conditional.Load()),
-		Fresh:       int(v.fresh.Load()),
-		Recorded:    int(v.recorded.Load()),
-		Unusable:    int(v.unusable.Load()),
-		Failed:      int(v.failed.Load()),
-	}
-}
-
 // addPages makes the pages of the collector conditional, which is being attached. It does nothing
 // without the option.
 func (h *hooks) addPages() error {
@@ -138,23 +101,9 @@ func (h *hooks) addPages() error {
 	if err != nil {
 		return fmt.Errorf("collyrobots: Attach: %w", err)
 	}
-	h.pages = h.revalidation.add()
+	h.pages = h.revalidation.Add()
 	return nil
 }
-
-// add returns the store of the pages of one more collector.
-func (v *revalidation) add() *pageStore {
-	return &pageStore{revalidation: v, collector: int(v.collectors.Add(1)) - 1}
-}
-
-// A pageStore has the records of the pages of one collector.
-type pageStore struct {
-	*revalidation
-	collector int // by the order of Attach
-}
-
-// key returns the key of the record of a page.
-func (s *pageStore) key(u *url.URL) string { return revalidate.Key(s.collector, u) }
 
 // A knownPage is what the Store contains about the page of a request.
 type knownPage struct {
@@ -163,7 +112,7 @@ type knownPage struct {
 }
 
 // pageStoreOf returns the records for the page of r, or nil if r must not be made conditional.
-func (h *hooks) pageStoreOf(r *colly.Request) *pageStore {
+func (h *hooks) pageStoreOf(r *colly.Request) *revalidate.Collector {
 	if h.pages == nil || !h.hasRecord(r) || h.retries.IsMarked(r, track.Answered) {
 		return nil
 	}
@@ -200,9 +149,9 @@ func (q *request) recall(ctx context.Context, s *judge.HostSettings) {
 		q.known = knownPage{}
 		return
 	}
-	key := q.store.key(q.target.URL)
+	key := q.store.Key(q.target.URL)
 	if key != q.known.key {
-		q.known = knownPage{key: key, record: q.store.recall(ctx, key)}
+		q.known = knownPage{key: key, record: q.store.Recall(ctx, key)}
 	}
 }
 
@@ -224,7 +173,7 @@ func (q *request) makeConditional(req *http.Request) {
 	}
 	q.Conditions = q.known.record.Conditions(req.URL, req.Header)
 	if q.Conditions != nil {
-		q.store.conditional.Add(1)
+		q.store.Conditional.Add(1)
 	}
 }
 
@@ -298,7 +247,7 @@ var errFresh = errors.New("collyrobots: the page is fresh")
 func (h *hooks) skipFresh(q *request, r *colly.Request) {
 	q.close()
 	r.Abort()
-	h.revalidation.fresh.Add(1)
+	h.revalidation.Fresh.Add(1)
 	page := h.fedPageOf(r)
 	h.unchanged(r, 0)
 	h.finish(r, http.StatusNotModified, outcome{})
@@ -317,16 +266,16 @@ func (h *hooks) keeper(r *colly.Response) func() {
 	}
 	h.retries.Mark(r.Request, track.Answered)
 	u := *r.Request.URL
-	key := h.pages.key(&u)
+	key := h.pages.Key(&u)
 	record, err := revalidate.New(&u, *r.Request.Headers, *r.Headers, time.Now())
 	if err != nil {
-		h.revalidation.unusable.Add(1)
+		h.revalidation.Unusable.Add(1)
 	}
 	if record != nil && !settings.SkipFresh {
 		record = record.WithoutFreshness()
 	}
 	if record == nil {
-		return func() { h.pages.forget(key) }
+		return func() { h.pages.Forget(key) }
 	}
 	if mark := (*r.Headers)[unchangedMark]; mark != nil {
 		old, err := revalidate.Decode([]byte(mark[0]))
@@ -334,83 +283,5 @@ func (h *hooks) keeper(r *colly.Response) func() {
 			return func() {}
 		}
 	}
-	return func() { h.pages.remember(key, record) }
-}
-
-// recall returns the record with a key, or nil if there is none.
-func (v *revalidation) recall(ctx context.Context, key string) *revalidate.Record {
-	if v.isPaused() {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, recallPatience)
-	defer cancel()
-	raw, err := v.store.Get(ctx, key)
-	if err != nil {
-		if !errors.Is(ctx.Err(), context.Canceled) {
-			v.fail(err)
-		}
-		return nil
-	}
-	if raw == nil {
-		return nil
-	}
-	record, err := revalidate.Decode(raw)
-	if err != nil {
-		v.failed.Add(1)
-		return nil
-	}
-	return record
-}
-
-// remember writes the record of a page.
-func (v *revalidation) remember(key string, record *revalidate.Record) {
-	if v.update(key, record.Encode()) {
-		v.recorded.Add(1)
-	}
-}
-
-// forget removes the record of a page that has neither validators nor freshness now. Otherwise, if the page
-// returned to its recorded version, a later visit would report it as unchanged. Most such pages
-// have no record, and a look-up costs less than an update.
-func (v *revalidation) forget(key string) {
-	if v.recall(context.Background(), key) != nil {
-		v.update(key, nil)
-	}
-}
-
-// update writes a value, or removes the record if the value is nil. It reports whether it has
-// succeeded.
-func (v *revalidation) update(key string, value []byte) bool {
-	if v.isPaused() {
-		return false
-	}
-	f := func([]byte) ([]byte, error) { return value, nil }
-	err := v.store.Update(context.Background(), key, revalidate.Life, f)
-	if isCorrupt(err) {
-		err = v.store.Update(context.Background(), key, revalidate.Life, f) // the Store has moved the damaged record aside
-	}
-	if err != nil {
-		v.fail(err)
-	}
-	return err == nil
-}
-
-// isPaused reports whether the Store is not used now.
-func (v *revalidation) isPaused() bool { return time.Now().UnixNano() < v.pause.Load() }
-
-// fail records a failure of the Store. Unless the failure concerns only one record, the Store is
-// not used for storePause, because otherwise each page would wait for it.
-func (v *revalidation) fail(err error) {
-	v.failed.Add(1)
-	version := (*store.VersionError)(nil)
-	if isCorrupt(err) || errors.As(err, &version) {
-		return
-	}
-	v.pause.Store(time.Now().Add(storePause).UnixNano())
-	v.report.Warn("the Store has failed, so pages are requested in full for a while", "error", err)
-}
-
-func isCorrupt(err error) bool {
-	corrupt := (*store.CorruptError)(nil)
-	return errors.As(err, &corrupt)
+	return func() { h.pages.Remember(key, record) }
 }

@@ -69,7 +69,7 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(report.HostStats
 		Frontier:   p.frontier.statistics(),
 		Usage:      p.judge.Uses.Statistics(),
 
-		Revalidation: p.revalidation.statistics(),
+		Revalidation: p.revalidation.Statistics(),
 	}
 	s.Signatures, s.LicenseRequired = p.wire.Statistics()
 	now := time.Now()

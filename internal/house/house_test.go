@@ -87,7 +87,7 @@ const importRules = `
 	internal/nofollow: github.com/gocolly/colly/v2 golang.org/x/net/html golang.org/x/net/html/atom !log !os
 
 	# Conditional requests and the freshness of responses.
-	internal/revalidate: !log !os
+	internal/revalidate: ./report ./store ./internal/reporter !log !os
 
 	# Which visits of Colly have reached the plugin.
 	internal/arrivals: github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/storage !log !os

@@ -20,7 +20,7 @@ import (
 const (
 	addressTime = time.Hour                  // if its address is known
 	failureTime = time.Minute                // if its address could not be found
-	always      = 100 * 365 * 24 * time.Hour // if the name Alone determines the group
+	always      = 100 * 365 * 24 * time.Hour // if the name alone determines the group
 )
 
 const (
@@ -109,7 +109,7 @@ func (w *Wire) joinByAddress(ctx context.Context, host *pace.Host, through http.
 		return
 	}
 	if w.Report.MarkLogged("no address") {
-		w.Report.Log.Info("the address of a host could not be found, so it is paced Alone until a connection shows the address",
+		w.Report.Log.Info("the address of a host could not be found, so it is paced alone until a connection shows the address",
 			"host", host.Name(), "error", err)
 	}
 	known.Until = time.Now().Add(failureTime)

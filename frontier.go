@@ -225,7 +225,7 @@ func (h *hooks) onDone(r *colly.Response) {
 // settlePage is called after the last callback for the page of r. page may be nil.
 func (h *hooks) settlePage(r *colly.Request, page *fedPage) {
 	if page != nil && page.recorded && h.c.AllowURLRevisit {
-		h.retries.Mark(r, track.Ended) // a retry may arrive later
+		h.retries.Mark(r, track.Recorded) // again, because a redirect has changed the URL and the header map
 	}
 	page.settle()
 }
@@ -347,6 +347,7 @@ func (h *hooks) record(r *colly.Request, fed *fedPage) (page *fedPage, goOn bool
 	}()
 	switch {
 	case a.submitted != nil:
+		h.markRecorded(a, r)
 		return a.submitted, true
 	case a.page == nil, r.IsAbort(), h.shard.Owns(a.page.Host, r.URL) != nil, !h.dryRun && h.links.Origin(r) != "":
 		return fed, true
@@ -365,7 +366,8 @@ func (h *hooks) record(r *colly.Request, fed *fedPage) (page *fedPage, goOn bool
 	fed.end(feed.Done)
 	switch result {
 	case goesOn:
-		page = f.handOut(a.page, r.Ctx)
+		h.markRecorded(a, r)
+		page = f.handOut(a.page)
 		page.hookMayFail = h.c.DetectCharset
 		a.take(page, r)
 	case isParked:
@@ -509,23 +511,20 @@ func (f *frontier) offer(h *hooks, a *arrival, r *colly.Request) (offered, error
 }
 
 // isRetry reports whether r requests a known page again. If Colly does not look whether a URL was
-// visited, r may also be a link to a known page. A retry has the Context and the depth of the
-// request that it repeats. When that request has ended, a retry has its Context and its header map.
+// visited, r may also be a link to a known page.
 func (f *frontier) isRetry(h *hooks, a *arrival, r *colly.Request) bool {
 	if !h.c.AllowURLRevisit && h.handle.Storage() == storage.Storage(h.visits) {
 		return a.visit == nil
 	}
-	return f.isUnderWay(a.page, r) || f.retries.IsMarked(r, track.Ended)
+	return f.retries.IsMarked(r, track.Recorded)
 }
 
-// isUnderWay reports whether r repeats a request of a page that has not ended.
-func (f *frontier) isUnderWay(p *urlstore.Page, r *colly.Request) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	all := f.out[keyOf(p)]
-	return all != nil && slices.ContainsFunc(all.underWay, func(attempt *fedPage) bool {
-		return attempt.ctx == nil || attempt.ctx == r.Ctx && attempt.depth == r.Depth
-	})
+// markRecorded is called for a request of a page that is recorded. If Colly has not looked whether
+// the URL was visited, the retries of the request are recognized by a mark.
+func (h *hooks) markRecorded(a *arrival, r *colly.Request) {
+	if a.visit == nil {
+		h.retries.Mark(r, track.Recorded)
+	}
 }
 
 // attempts are the attempts to fetch one page, at least one of which has not ended. The result of
@@ -537,15 +536,12 @@ type attempts struct {
 	result   urlstore.Result // of newest, if that has ended
 }
 
-// handOut returns an attempt to fetch a page that the urlstore.Store has handed out. ctx is the Context of
-// its request, or nil if it is not known.
-func (f *frontier) handOut(p *urlstore.Page, ctx *colly.Context) *fedPage {
+// handOut returns an attempt to fetch a page that the urlstore.Store has handed out.
+func (f *frontier) handOut(p *urlstore.Page) *fedPage {
 	attempt := newFedPage(p.From, nil)
 	attempt.stored = true
 	attempt.settles = true
 	attempt.recorded = true
-	attempt.ctx = ctx
-	attempt.depth = p.Depth
 	attempt.done = func(result feed.Result) { f.ended(p, attempt, result) }
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -870,7 +866,7 @@ func (d *dispatcher) request(h *hooks, p *urlstore.Page) {
 		d.end(p, urlstore.Failed)
 		return
 	}
-	page := d.handOut(p, r.Ctx)
+	page := d.handOut(p)
 	err = h.submit(r, page)
 	if err != nil && !page.claimed() {
 		o := outcomeOf(err)

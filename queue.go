@@ -434,7 +434,7 @@ func (q *urlQueue) end(err error) bool {
 func (q *urlQueue) attempt(p *urlstore.Page) *fedPage {
 	var page *fedPage
 	if f := q.plugin.frontier; f != nil && f.store == q.store {
-		page = f.handOut(p, nil)
+		page = f.handOut(p)
 	} else {
 		page = newFedPage(p.From, func(result feed.Result) { q.store.End(p, pageResultOf(result)) })
 		page.stored = true
@@ -499,10 +499,6 @@ type fedPage struct {
 	stored bool
 	// recorded is set if the option Frontier has recorded the page, so that it can go back.
 	recorded bool
-	// ctx and depth are those of the request of a page that is recorded. ctx is nil if it is not
-	// known.
-	ctx   *colly.Context
-	depth int
 	// unaccepted is set if the collector was not asked whether it accepts the page. So the visit
 	// that it has accepted for this URL belongs to another request.
 	unaccepted bool

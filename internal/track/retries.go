@@ -98,8 +98,8 @@ type Mark uint8
 const (
 	// Answered marks a request whose page has reached the callbacks, or has not changed.
 	Answered Mark = 1 << iota
-	// Ended marks a request whose last callback has returned.
-	Ended
+	// Recorded marks a request of a page that a urlstore.Store has.
+	Recorded
 )
 
 // Refuse counts that r was not sent. It is called before the OnError callbacks of the user, which

@@ -166,11 +166,11 @@ func TestMarks(t *testing.T) {
 	if !rs.IsMarked(retry(r), Answered) {
 		t.Error("a retry is not recognized")
 	}
-	if rs.IsMarked(retry(r), Ended) {
+	if rs.IsMarked(retry(r), Recorded) {
 		t.Error("a retry has another mark")
 	}
-	rs.Mark(r, Ended)
-	if !rs.IsMarked(retry(r), Answered) || !rs.IsMarked(retry(r), Ended) {
+	rs.Mark(r, Recorded)
+	if !rs.IsMarked(retry(r), Answered) || !rs.IsMarked(retry(r), Recorded) {
 		t.Error("a retry does not have both marks")
 	}
 	child := request("/2")
@@ -190,12 +190,12 @@ func TestMarkOfALateRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var rs Retries
 		r := request("/")
-		rs.Mark(r, Ended)
+		rs.Mark(r, Recorded)
 		r = retry(r)
 		runtime.GC()
 		time.Sleep(time.Minute)
 		rs.Refuse(r, Denial{})
-		if !rs.IsMarked(r, Ended) {
+		if !rs.IsMarked(r, Recorded) {
 			t.Error("the retry has lost the mark")
 		}
 	})

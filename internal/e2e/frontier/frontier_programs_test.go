@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -232,17 +233,25 @@ func TestFrontierPrograms(t *testing.T) {
 			site: robotstest.Site{"/captcha": robotstest.Page("/captcha")},
 			run: func(t *testing.T, c *kit.Crawl, store *kit.MemoryStore) {
 				c.AllowURLRevisit = true
-				retries := 0
+				retries := make(map[string]int) // by path
 				c.OnResponse(func(r *colly.Response) {
-					if r.Request.URL.Path == "/captcha" && retries < 2 {
-						retries++
+					n := 0
+					c.Note(func() {
+						retries[r.Request.URL.Path]++
+						n = retries[r.Request.URL.Path]
+					})
+					if n <= 2 && r.Request.URL.Path != "/1" {
 						kit.Must(t, r.Request.Retry())
+						time.Sleep(time.Duration(2-n) * time.Second) // the first retry arrives while its page is under way
 					}
 				})
-				visitInTurn(t, c, "/0", "/captcha")
+				visitInTurn(t, c, "/0") // goes on at once
+				c.Wait()
+				visitInTurn(t, c, "/1", "/captcha") // /captcha waits
 				c.Wait()
 			},
-			schedule: "0s /robots.txt, 2s /0, 4s /captcha, 6s /captcha, 8s /captcha", states: "done: /0 /captcha", warnings: "AllowURLRevisit is set",
+			schedule: "0s /robots.txt, 2s /0, 4s /0, 6s /0, 8s /1, 10s /captcha, 12s /captcha, 14s /captcha",
+			states:   "done: /0 /1 /captcha", warnings: "AllowURLRevisit is set",
 		},
 		"AllowURLRevisit and links to pages that are under way": {
 			site: robotstest.Site{"/self": robotstest.Page("/self"), "/other": robotstest.Page("/self")},
@@ -256,6 +265,25 @@ func TestFrontierPrograms(t *testing.T) {
 				c.Wait()
 			},
 			schedule: "0s /robots.txt, 2s /other, 4s /self", states: "done: /other /self", warnings: "AllowURLRevisit is set",
+		},
+		"AllowURLRevisit and two links to a page": {
+			site: robotstest.Site{"/twice": robotstest.Page("http://b.test/0", "http://b.test/0")},
+			run: func(t *testing.T, c *kit.Crawl, store *kit.MemoryStore) {
+				c.AllowURLRevisit = true
+				c.OnHTML("a[href]", func(e *colly.HTMLElement) { kit.Must(t, e.Request.Visit(e.Attr("href"))) })
+				var fetched atomic.Int32
+				c.OnResponse(func(r *colly.Response) {
+					if r.Request.URL.Host == "b.test" {
+						fetched.Add(1)
+					}
+				})
+				visitInTurn(t, c, "/twice")
+				c.Wait()
+				if n := fetched.Load(); n != 1 {
+					t.Errorf("the page was fetched %d times, want once", n)
+				}
+			},
+			schedule: "0s /robots.txt, 2s /twice", states: "done: /twice /0", warnings: "AllowURLRevisit is set",
 		},
 		"MaxRequests": {
 			run: func(t *testing.T, c *kit.Crawl, store *kit.MemoryStore) {

@@ -3,8 +3,10 @@ package otel
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -604,4 +606,23 @@ func BenchmarkTrace(b *testing.B) {
 		e.Status = 200
 		ts.hear(e)
 	}
+}
+
+// TestNoConnection checks the span of a request that gets no connection.
+func TestNoConnection(t *testing.T) {
+	traced(t, robotstest.Sites{}, func(t *testing.T, c *tracedCrawl) {
+		transport := c.web.Transport()
+		transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+			time.Sleep(3 * time.Second)
+			return nil, errors.New("no route to host")
+		}
+		client := &http.Client{Transport: c.robots.Transport(transport)}
+		if _, err := client.Get("http://down.test/"); err == nil {
+			t.Error("got no error")
+		}
+		c.want(t, `
+collyrobots.page       0s     3s  http://down.test/ error no route to host
+  request              0s     3s  http://down.test/ page error no route to host
+`)
+	}, collyrobots.ForHosts("down.test", collyrobots.IgnoreRobotsWithPermission()))
 }

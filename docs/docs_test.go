@@ -33,6 +33,7 @@ import (
 // elsewhere has the guides that need another module or another program. The value is the package
 // that tests the guide.
 var elsewhere = map[string]string{
+	"docs/any-language.md":   "cmd/collyrobots/internal/serve",
 	"docs/many-processes.md": "store/redisstore",
 	"docs/metrics.md":        "metrics/prom",
 	"docs/playground.md":     "internal/interop/browsertest",

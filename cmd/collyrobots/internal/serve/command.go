@@ -17,6 +17,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -63,7 +64,7 @@ func run(ctx context.Context, args []string, stderr io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, j.close()) }()
-	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	log := slog.New(warnings{slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})})
 	err = j.open(ctx, log)
 	if err != nil {
 		return err
@@ -78,6 +79,23 @@ func run(ctx context.Context, args []string, stderr io.Writer) (err error) {
 	}
 	fmt.Fprintf(stderr, "Listening on %s\n", nameOf(l))
 	return s.serve(ctx, l, j.failed, log)
+}
+
+// warnings is the slog.Handler of a service. It drops the advice to set ProductToken, because a service
+// has crawlers with many names.
+type warnings struct{ slog.Handler }
+
+// Handle implements slog.Handler.
+func (h warnings) Handle(ctx context.Context, r slog.Record) error {
+	if strings.HasSuffix(r.Message, "set ProductToken") {
+		return nil
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (h warnings) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return warnings{h.Handler.WithAttrs(attrs)}
 }
 
 // A job has the arguments of the command.

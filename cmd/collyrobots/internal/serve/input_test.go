@@ -17,7 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/report"
+	"github.com/collyrobots/collyrobots/robotstest"
 )
 
 // schemas are the types of the schemas in openapi.json.
@@ -193,21 +195,26 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// start serves a service on a listener until the test ends, and returns its address.
+// start serves a new service until the test ends, and returns its address.
 func start(t *testing.T, address string, s settings) string {
+	t.Helper()
+	service, err := newService(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return startService(t, address, service)
+}
+
+// startService serves a service until the test ends, and returns its address.
+func startService(t testing.TB, address string, service *service) string {
 	t.Helper()
 	l, err := listen(address, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := slog.New(slog.DiscardHandler)
-	service, err := newService(s)
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- service.serve(ctx, l, nil, log) }()
+	go func() { ended <- service.serve(ctx, l, nil, slog.New(slog.DiscardHandler)) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -241,6 +248,32 @@ func TestLargeHeader(t *testing.T) {
 	if resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("status %s", resp.Status)
 	}
+}
+
+// TestDisconnect checks that the service notices when a client that waits for a turn closes its
+// connection.
+func TestDisconnect(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 3600\n"}})
+	service, err := newService(settings{maxTurns: 1, expire: time.Minute}, collyrobots.HTTPClient(&http.Client{Transport: web.Transport()}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiting := make(chan bool, 1)
+	defer service.robots.Listen(func(e collyrobots.Event) {
+		if e.Kind == report.EventWaiting {
+			waiting <- true
+		}
+	})()
+	conn, err := net.Dial("tcp", startService(t, ":0", service))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const body = `{"url": "http://a.test/", "agent": "ExampleBot/1.0"}`
+	fmt.Fprintf(conn, "POST /v1/turns HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	<-waiting
+	conn.Close()
+	service.turns.places <- struct{}{} // blocks until the place is free
+	service.turns.leave()
 }
 
 // TestConnections checks that the number of connections is limited.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -225,6 +226,60 @@ func TestWait(t *testing.T) {
 		r.answer(first, `{"status": 200}`)
 		r.answer(r.take("http://slow.test/3"), `{"status": 200}`)
 		r.at(22500 * time.Millisecond)
+	})
+}
+
+// A pipe is a listener in memory.
+type pipe struct {
+	conns  chan net.Conn
+	closed chan struct{}
+}
+
+func (p *pipe) Accept() (net.Conn, error) {
+	select {
+	case conn := <-p.conns:
+		return conn, nil
+	case <-p.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (p *pipe) Close() error {
+	close(p.closed)
+	return nil
+}
+
+func (p *pipe) Addr() net.Addr { return &net.UnixAddr{Net: "unix"} }
+
+func (p *pipe) dial(context.Context, string, string) (net.Conn, error) {
+	client, server := net.Pipe()
+	p.conns <- server
+	return client, nil
+}
+
+// TestLongWait checks that a connection may wait for longer than the server waits for a request.
+func TestLongWait(t *testing.T) {
+	inBubble(t, slow(), settings{}, func(r *rig) {
+		l := &pipe{conns: make(chan net.Conn), closed: make(chan struct{})}
+		ctx, cancel := context.WithCancel(r.t.Context())
+		var serving sync.WaitGroup
+		serving.Go(func() { r.s.serve(ctx, l, nil, slog.New(slog.DiscardHandler)) })
+		first := r.take("http://slow.test/1")
+		time.AfterFunc(50*time.Second, func() { r.answer(first, `{"status": 200}`) })
+		transport := &http.Transport{DialContext: l.dial}
+		client := &http.Client{Transport: transport}
+		resp, err := client.Post("http://robots/v1/turns", "application/json", strings.NewReader(`{"url": "http://slow.test/2", "agent": "ExampleBot"}`))
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		discard(resp)
+		if resp.StatusCode != http.StatusCreated {
+			r.t.Errorf("status %s", resp.Status)
+		}
+		r.at(70 * time.Second)
+		transport.CloseIdleConnections()
+		cancel()
+		serving.Wait()
 	})
 }
 

@@ -178,10 +178,8 @@ func (s *service) openAPI(w http.ResponseWriter, _ *http.Request) {
 // read reads the JSON object that is the body of a request. If ok is false, it has responded with an
 // error.
 func read(w http.ResponseWriter, r *http.Request, to any) (ok bool) {
-	rc := http.NewResponseController(w)
-	rc.SetReadDeadline(time.Now().Add(readTime))
+	http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTime)) // until the body was read
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	rc.SetReadDeadline(time.Time{}) // the server reads on to notice when the client goes away
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):

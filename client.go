@@ -166,7 +166,7 @@ func (c *core) newClientRequest(req *http.Request) *request {
 		q.marks = before.marks
 		q.IDs = before.IDs
 	}
-	q.begin(time.Now())
+	q.setClock(time.Now())
 	return q
 }
 

@@ -95,7 +95,7 @@ type frontier struct {
 func newFrontier(store urlstore.Store, c *core) *frontier {
 	c.fed.inUse.Store(true)
 	f := &frontier{core: c, store: store, out: make(map[storedKey]*attempts)}
-	f.visits = arrivals.New(f.begin)
+	f.visits = arrivals.New(f.startDispatcher)
 	return f
 }
 
@@ -417,8 +417,8 @@ func (f *frontier) mustReturnUnchecked(ctx context.Context, q *request) bool {
 	return f.mustReturn(q)
 }
 
-// giveBack aborts a page that goes back to the urlstore.Store.
-func (h *hooks) giveBack(q *request, r *colly.Request) {
+// returnPage aborts a page that goes back to the urlstore.Store.
+func (h *hooks) returnPage(q *request, r *colly.Request) {
 	page := q.fed
 	h.wire.TellReturn(q.Host)
 	q.close()
@@ -581,22 +581,22 @@ func (f *frontier) ended(p *urlstore.Page, attempt *fedPage, result feed.Result)
 	f.release(attempt, result)
 	end, deciding := f.settled(p, attempt, pageResultOf(result))
 	if end == urlstore.Returned || end == urlstore.Postponed {
-		f.end(p, end)
+		f.passResult(p, end)
 		return
 	}
 	f.visits.After(func(complete bool) {
 		if !complete {
 			end = urlstore.Returned
 		}
-		f.end(p, end)
+		f.passResult(p, end)
 		if end == urlstore.Done && deciding != nil && deciding.keep != nil {
 			deciding.keep()
 		}
 	})
 }
 
-// end passes a result to the urlstore.Store.
-func (f *frontier) end(p *urlstore.Page, result urlstore.Result) {
+// passResult passes a result to the urlstore.Store.
+func (f *frontier) passResult(p *urlstore.Page, result urlstore.Result) {
 	err := f.store.End(p, result)
 	if err != nil {
 		f.fail(p, err)
@@ -694,9 +694,9 @@ func (d *hold) end() {
 	d.release()
 }
 
-// begin starts the first dispatcher. It is called in Visit when a persistent storage of Colly
+// startDispatcher starts the first dispatcher. It is called in Visit when a persistent storage of Colly
 // reports that the URL was visited in an earlier run.
-func (f *frontier) begin() {
+func (f *frontier) startDispatcher() {
 	if f.begun.Load() {
 		return
 	}
@@ -848,12 +848,12 @@ func (d *dispatcher) submit(p *urlstore.Page) {
 	h := d.collector(p.Collector)
 	switch {
 	case d.ctx.Err() != nil:
-		d.end(p, urlstore.Returned)
+		d.passResult(p, urlstore.Returned)
 	case h == nil:
 		d.frontier.report.Warn("a page waits for a collector that is not attached: attach the collectors in the same order in each run", "url", redact.Text(p.URL), "count", p.Collector+1)
-		d.end(p, urlstore.Postponed)
+		d.passResult(p, urlstore.Postponed)
 	case !h.c.Async, h.c.Context.Err() != nil:
-		d.end(p, urlstore.Postponed)
+		d.passResult(p, urlstore.Postponed)
 	default:
 		d.request(h, p)
 	}
@@ -863,7 +863,7 @@ func (d *dispatcher) submit(p *urlstore.Page) {
 func (d *dispatcher) request(h *hooks, p *urlstore.Page) {
 	r, err := h.requestOf(p)
 	if err != nil {
-		d.end(p, urlstore.Failed)
+		d.passResult(p, urlstore.Failed)
 		return
 	}
 	page := d.handOut(p)

@@ -69,7 +69,7 @@ func (g *gate) check(ctx context.Context, q *request) error {
 	if err := g.protect(q); err != nil {
 		return err
 	}
-	again := q.isJudged() && q.unchanged()
+	again := q.isJudged() && q.hasSameURL()
 	f := q.fetcher()
 	followed := q.target.LinkedFrom == "" || g.DryRun
 	f.ReadsTDM = !again && followed && !q.carried // if q was judged before, it may have its turn, and the file would take that turn
@@ -110,7 +110,7 @@ func (g *gate) check(ctx context.Context, q *request) error {
 // are known only when there is a connection, so protect also sets the guard of q, which is applied
 // then.
 func (g *gate) protect(q *request) error {
-	if q.from == "" && !g.Wire.Networks.DeniesAll() || q.isJudged() && q.unchanged() {
+	if q.from == "" && !g.Wire.Networks.DeniesAll() || q.isJudged() && q.hasSameURL() {
 		return nil
 	}
 	guard, err := g.Wire.Guard(q.from, hostname.Of(q.target.URL), q.target.URL)
@@ -170,14 +170,14 @@ func (g *gate) awaitTurn(ctx context.Context, q *request) error {
 
 // start waits until q may start, and takes the time of the start. If robots.txt has expired by
 // then, q first gives its turn back, because the file takes that turn. If direct is true, q goes on
-// the wire as soon as it has started. Otherwise the controller calls claim when q goes on the wire,
+// the wire as soon as it has started. Otherwise the controller calls charge when q goes on the wire,
 // because a later callback may abort q. In a dry run, the hooks need the result earlier.
 func (g *gate) start(ctx context.Context, q *request, direct bool) error {
 	err := g.startAllowed(ctx, q, direct)
 	if err != nil || !direct && !g.DryRun {
 		return err
 	}
-	err = g.claim(q)
+	err = g.charge(q)
 	if err != nil {
 		q.GiveBack()
 	}
@@ -260,12 +260,12 @@ func (c *core) newRequest(u *url.URL, p page) *request {
 	q.Wire = c.wire
 	q.target.URL = u
 	q.page = p
-	q.begin(now)
+	q.setClock(now)
 	return q
 }
 
-// begin sets the clock of a new request.
-func (q *request) begin(now time.Time) {
+// setClock sets the clock of a new request.
+func (q *request) setClock(now time.Time) {
 	q.now = now
 	q.IDs.Since = now
 	q.IDs.Robots = 0
@@ -308,9 +308,9 @@ func (q *request) close() {
 	}
 }
 
-// abandon gives the place of q back to its host. If q was never sent, it also undoes claim.
+// abandon gives the place of q back to its host. If q was never sent, it also undoes charge.
 func (q *request) abandon() {
-	q.unclaim()
+	q.refund()
 	q.GiveBack()
 }
 
@@ -330,8 +330,8 @@ func (q *request) set(v *judge.Verdict) {
 // isJudged reports whether there is a verdict on q.
 func (q *request) isJudged() bool { return q.verdict.Policy != nil }
 
-// unchanged reports whether the URL of q is still the one that was judged.
-func (q *request) unchanged() bool { return *q.target.URL == q.judged }
+// hasSameURL reports whether the URL of q is still the one that was judged.
+func (q *request) hasSameURL() bool { return *q.target.URL == q.judged }
 
 // denied returns the error of a request that robots.txt denies.
 func (q *request) denied(err error) error {
@@ -356,7 +356,7 @@ func (q *request) refuse(err error) {
 // have changed the URL. If robots.txt got no response, the callback may also have changed the
 // header, which may name a proxy. Then robots.txt is requested once more.
 func (q *request) stillRefused(header http.Header) bool {
-	if q.refusal == nil || !q.unchanged() {
+	if q.refusal == nil || !q.hasSameURL() {
 		return false
 	}
 	return q.unanswered == nil || maps.EqualFunc(q.unanswered, header, slices.Equal[[]string])
@@ -507,7 +507,7 @@ func (q *request) Again(ctx context.Context) error {
 	return q.Repeat(func() error {
 		q.now = time.Now()
 		if q.Repeats() {
-			q.begin(q.now)
+			q.setClock(q.now)
 		}
 		err := q.gate.start(ctx, q, true)
 		if err != nil {

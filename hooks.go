@@ -151,7 +151,7 @@ func (h *hooks) settle(q *request, r *colly.Request) (goOn bool) {
 	case err == nil:
 		return true
 	case errors.Is(err, errReturned):
-		h.giveBack(q, r)
+		h.returnPage(q, r)
 		return false
 	case errors.Is(err, errFresh):
 		h.skipFresh(q, r)
@@ -319,7 +319,7 @@ func (h *hooks) onRequestHeaders(r *colly.Request) {
 		h.tracked.Watch(r)
 		q.after = func() { h.expectHook(r) }
 	}
-	err := h.begin(q, r)
+	err := h.takeStart(q, r)
 	h.noteDry(q, r)
 	if err != nil {
 		q.refuse(err)
@@ -330,16 +330,16 @@ func (h *hooks) onRequestHeaders(r *colly.Request) {
 	q.release()
 }
 
-// begin takes the time of the page's start. It judges the page again if a callback has changed its
+// takeStart takes the time of the page's start. It judges the page again if a callback has changed its
 // target or if another policy applies now.
-func (h *hooks) begin(q *request, r *colly.Request) error {
+func (h *hooks) takeStart(q *request, r *colly.Request) error {
 	ctx := h.c.Context
 	if q.stillRefused(*r.Headers) {
 		return q.refusal
 	}
 	judged := q.target
 	h.describe(q, r)
-	if q.refusal != nil || !q.unchanged() || q.target != judged || q.newest(ctx) != q.verdict.Policy {
+	if q.refusal != nil || !q.hasSameURL() || q.target != judged || q.newest(ctx) != q.verdict.Policy {
 		err := h.gate.check(ctx, q)
 		if err != nil {
 			return err
@@ -448,16 +448,16 @@ func (h *hooks) onScraped(r *colly.Response) {
 // the plugin was closed while requests were under way, the last of them releases the collector.
 // status is 0 if there was no response.
 func (h *hooks) finish(r *colly.Request, status int, o outcome) {
-	h.end(h.fedPageOf(r), status, o)
+	h.reportResult(h.fedPageOf(r), status, o)
 	h.readSitemaps()
 	if h.closed.Load() && h.requests.Empty() {
 		h.handle.Release(h.controller, h.requests.Empty)
 	}
 }
 
-// end reports the result of a page that a sitemap lists, or that is in a urlstore.Store. It does nothing
+// reportResult reports the result of a page that a sitemap lists, or that is in a urlstore.Store. It does nothing
 // if page is nil.
-func (h *hooks) end(page *fedPage, status int, o outcome) {
+func (h *hooks) reportResult(page *fedPage, status int, o outcome) {
 	switch {
 	case page == nil:
 	case !page.stored:
@@ -616,11 +616,11 @@ func (ctl *controller) Before(s *backend.Seam, req *http.Request) (backend.Trip,
 		return nil, nil
 	}
 	q := ctl.takeRequest(req.URL)
-	if q != nil && q.refusal != nil && q.unchanged() {
+	if q != nil && q.refusal != nil && q.hasSameURL() {
 		return nil, ctl.reject(req.Context(), q, q.refusal)
 	}
 	sent := judge.TargetOf(req.URL, req.Host, req.Header)
-	if q != nil && !(q.unchanged() && q.target.HostHeader == sent.HostHeader) {
+	if q != nil && !(q.hasSameURL() && q.target.HostHeader == sent.HostHeader) {
 		q.close() // it was admitted for another URL or site
 		q = nil
 	}
@@ -635,7 +635,7 @@ func (ctl *controller) Before(s *backend.Seam, req *http.Request) (backend.Trip,
 		q.GiveBack() // robots.txt may have to be read under the new name, which takes a turn
 	}
 	if sameName {
-		err := ctl.gate.claim(q)
+		err := ctl.gate.charge(q)
 		if err != nil {
 			return nil, ctl.reject(req.Context(), q, err)
 		}

@@ -170,7 +170,7 @@ func TestRulesDoNotAllocate(t *testing.T) {
 		if err := with.gate.check(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
-		if err := with.gate.claim(q); err != nil {
+		if err := with.gate.charge(q); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -191,7 +191,7 @@ func BenchmarkRules(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				l.gate.check(b.Context(), q)
-				l.gate.claim(q)
+				l.gate.charge(q)
 			}
 		}
 	}

@@ -43,9 +43,9 @@ func (q *request) Complete(c judge.Candidate) judge.Candidate {
 	return c
 }
 
-// claim is called just before q is sent. The limits count it. If they no longer allow it, claim
+// charge is called just before q is sent. The limits count it. If they no longer allow it, charge
 // returns a *DisallowedError or, in a dry run, stores it in q.dry.
-func (g *gate) claim(q *request) error {
+func (g *gate) charge(q *request) error {
 	if len(g.Limits) == 0 || q.dry != nil {
 		return nil
 	}
@@ -71,15 +71,15 @@ func (g *gate) take(q *request) *judge.Denial {
 	}
 	for _, l := range slices.Backward(g.Limits) {
 		if d := l.Take(q.now, c); d != nil {
-			q.unclaim()
+			q.refund()
 			return d
 		}
 	}
 	return nil
 }
 
-// unclaim undoes claim if q was never sent.
-func (q *request) unclaim() {
+// refund undoes charge if q was never sent.
+func (q *request) refund() {
 	if q.marks.None() || q.WasSent() {
 		return
 	}

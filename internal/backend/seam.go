@@ -109,7 +109,7 @@ func (s *Seam) original() *http.Client {
 func (s *Seam) sync() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.unchanged() {
+	if s.isCurrent() {
 		return
 	}
 	now := *s.changes.Load()
@@ -136,8 +136,8 @@ func (s *Seam) sync() {
 	s.changes.Store(&now)
 }
 
-// unchanged reports whether there is nothing to take over. s.mu is held.
-func (s *Seam) unchanged() bool {
+// isCurrent reports whether there is nothing to take over. s.mu is held.
+func (s *Seam) isCurrent() bool {
 	c := s.installed
 	if c.Transport != http.RoundTripper(s) || c.Timeout != noTimeout || codeOf(c.CheckRedirect) != s.check {
 		return false

@@ -106,7 +106,7 @@ func (j *Judge) Verdict(ctx context.Context, now time.Time, t Target, f exchange
 
 // decide sets the fields of v, the verdict on t at v.At, by the policy that applies to t.
 func (j *Judge) decide(ctx context.Context, v *Verdict, t Target, f exchange.Fetcher) error {
-	a, err := j.begin(v, v.At, t, f)
+	a, err := j.prepare(v, v.At, t, f)
 	if err != nil || v.Policy != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func NofollowVerdict(now time.Time, host *pace.Host, s *HostSettings, a dialect.
 // not known.
 func (j *Judge) Recall(t Target, f exchange.Fetcher) (Verdict, error) {
 	var v Verdict
-	a, err := j.begin(&v, time.Now(), t, f)
+	a, err := j.prepare(&v, time.Now(), t, f)
 	if err != nil || v.Policy != nil {
 		return v, err
 	}
@@ -182,7 +182,7 @@ func (j *Judge) Recall(t Target, f exchange.Fetcher) (Verdict, error) {
 // IsKnown reports whether decide needs no request for robots.txt to decide about t at now.
 func (j *Judge) IsKnown(ctx context.Context, now time.Time, t Target, f exchange.Fetcher) bool {
 	var v Verdict
-	a, err := j.begin(&v, now, t, f)
+	a, err := j.prepare(&v, now, t, f)
 	if err != nil || v.Policy != nil {
 		return true
 	}
@@ -192,10 +192,10 @@ func (j *Judge) IsKnown(ctx context.Context, now time.Time, t Target, f exchange
 // errNotKnown is the error of recall for a site whose robots.txt is not known.
 var errNotKnown = errors.New("robots.txt is not known")
 
-// begin sets the fields of v, the verdict on t, that do not depend on its policy. It returns the
+// prepare sets the fields of v, the verdict on t, that do not depend on its policy. It returns the
 // authority of that policy. If robots.txt is ignored, v is complete and has a policy. v is
 // undefined if there is an error.
-func (j *Judge) begin(v *Verdict, now time.Time, t Target, f exchange.Fetcher) (dialect.Authority, error) {
+func (j *Judge) prepare(v *Verdict, now time.Time, t Target, f exchange.Fetcher) (dialect.Authority, error) {
 	a, err := dialect.AuthorityOf(t.URL)
 	if err != nil {
 		return a, err

@@ -56,7 +56,7 @@ type clockContext struct {
 // Deadline implements context.Context.
 func (ctx *clockContext) Deadline() (deadline time.Time, ok bool) {
 	deadline, ok = ctx.Context.Deadline()
-	end := ctx.clock.end()
+	end := ctx.clock.deadline()
 	if !end.IsZero() && (!ok || end.Before(deadline)) {
 		return end, true
 	}
@@ -102,8 +102,8 @@ func (c *clock) run() {
 	}
 }
 
-// end returns when the limit will be used up, or the zero time while the clock is stopped.
-func (c *clock) end() time.Time {
+// deadline returns when the limit will be used up, or the zero time while the clock is stopped.
+func (c *clock) deadline() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.stops > 0 {

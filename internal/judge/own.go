@@ -10,8 +10,9 @@ import (
 	"github.com/collyrobots/collyrobots/internal/reporter"
 )
 
-// SendOwn sends a request of the plugin's own, as exchange.Exchange.Send does. But it sends the request only if check returns no error. check gets the origin
-// of the request. It is called again if robots.txt changes before the request has its turn.
+// SendOwn sends a request of the plugin's own, as exchange.Exchange.Send does, if check returns no error.
+// check gets the origin of the request. It is called again if robots.txt changes before the request has
+// its turn.
 func (j *Judge) SendOwn(req *http.Request, timeout time.Duration, from exchange.Lead, check func(exchange.Origin) (Verdict, error)) (resp *http.Response, began time.Time, err error) {
 	guard, err := j.Wire.Allow(from, hostname.Of(req.URL), req.URL)
 	if err != nil {

@@ -214,7 +214,8 @@ type tdmDenial struct {
 func (*tdmDenial) Error() string { return "robots.txt denies the TDMRep file" }
 
 // requestTDM requests the TDMRep file at u and follows its redirects. Each of them is judged by the
-// robots.txt of its own site, which gets no header of the page if it is another one. A panic of the transport becomes an error, as for robots.txt.
+// robots.txt of its own site, which gets no header of the page if it is another one. A panic of the
+// transport becomes an error, as for robots.txt.
 func (j *Judge) requestTDM(ctx context.Context, u *url.URL, userAgent string, f exchange.Fetcher) (body []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {

@@ -264,6 +264,7 @@ func TestLongWait(t *testing.T) {
 		ctx, cancel := context.WithCancel(r.t.Context())
 		var serving sync.WaitGroup
 		serving.Go(func() { r.s.serve(ctx, l, nil, slog.New(slog.DiscardHandler)) })
+		synctest.Wait() // the service is set up, so the test may also call it directly
 		first := r.take("http://slow.test/1")
 		time.AfterFunc(50*time.Second, func() { r.answer(first, `{"status": 200}`) })
 		transport := &http.Transport{DialContext: l.dial}

@@ -240,8 +240,7 @@ func testNameOfPrivateAddress(t *testing.T, start kit.Starter) {
 				delete(sites, "inner.test:443")
 			}
 			web := robotstest.New(t, sites)
-			denied := kit.Hear(report.EventDenied)
-			c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}), denied.On())
+			c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
 			c.AllowURLRevisit = true
 			dialled := resolve(c.Transport, "a.test", "b.test")
 			c.Visit("http://a.test/")
@@ -268,13 +267,30 @@ func testNameOfPrivateAddress(t *testing.T, start kit.Starter) {
 				}
 			}
 			kit.WantURIs(t, web, "inner.test", "/robots.txt /page")
-			c.Robots.Close() // all events are delivered when it returns
-			for _, e := range denied.Events {
-				if strings.HasSuffix(e.URL, "/moved/robots.txt") && e.RequestKind != report.RequestRobots {
-					t.Errorf("the event of a robots.txt that is not requested has the kind %q", e.RequestKind)
-				}
-			}
 		})
+	}
+}
+
+// TestEventsOfPrivateRobots checks that each event of a robots.txt whose connection shows a private address
+// has a RequestKind, so that none of them seems to be the last event of the page.
+func TestEventsOfPrivateRobots(t *testing.T) {
+	web := robotstest.New(t, sitesLeadingTo("inner.test"))
+	h := kit.Hear(report.EventStarted, report.EventAnswered, report.EventDenied, report.EventUnsent)
+	c := kit.Start(t, web, nil, h.On())
+	resolve(c.Transport, "a.test", "b.test")
+	c.Visit("http://b.test/")
+	c.Robots.Close() // all events are delivered when it returns
+	files := 0
+	for _, e := range h.Events {
+		if e.URL == "http://inner.test/moved/robots.txt" {
+			files++
+			if e.RequestKind != report.RequestRobots {
+				t.Errorf("the %s event of %s has the kind %q", e.Kind, e.URL, e.RequestKind)
+			}
+		}
+	}
+	if files == 0 {
+		t.Error("there is no event of the robots.txt at the private address")
 	}
 }
 

@@ -103,19 +103,6 @@ func (e *DisallowedError) Timeout() bool {
 	return errors.As(e.Decision.Err, &err) && err.Timeout()
 }
 
-// These errors are part of package report. They have names here because programs look for them in
-// the errors of this package.
-type (
-	// A PrivateNetworkError reports that a public site has led the crawler to an address that is not
-	// public. See AllowPrivateNetworks.
-	PrivateNetworkError = report.PrivateNetworkError
-	// A ShardError reports that a request was not sent under ShardByHost, because its host belongs to
-	// another process.
-	ShardError = report.ShardError
-	// A PaceError reports that a request was not sent under SharedPace because the Pacer failed.
-	PaceError = report.PaceError
-)
-
 // enforce counts v, the verdict on u, if v allows u, and returns no errors. Otherwise err is a
 // *DisallowedError that says why not. The caller must pass err to CountDenied when it is certain that the
 // request is not sent. In a dry run err is nil, and dry is the *DisallowedError, which enforce has
@@ -261,12 +248,12 @@ func (o *outcome) readType(err error) {
 		if o.denied == nil {
 			o.denied = e
 		}
-	case *PrivateNetworkError:
+	case *report.PrivateNetworkError:
 		o.private = true
 		o.forbidden = true
-	case *ShardError:
+	case *report.ShardError:
 		o.foreign = true
-	case *PaceError:
+	case *report.PaceError:
 		o.unpaced = true
 	case *net.DNSError:
 		o.unsent = true

@@ -63,7 +63,7 @@ func redirectPatience(delay time.Duration) time.Duration {
 
 // check decides whether q may be sent, by the robots.txt in force now, which it fetches if
 // necessary. It returns nil if q may be sent. Otherwise the error says why not: a *DisallowedError,
-// a *PrivateNetworkError, ErrRedirectWait, or an error of verdict. In a dry run it returns nil
+// a *report.PrivateNetworkError, ErrRedirectWait, or an error of verdict. In a dry run it returns nil
 // instead of the *DisallowedError, which is then in q.dry.
 func (g *gate) check(ctx context.Context, q *request) error {
 	if err := g.protect(q); err != nil {
@@ -120,11 +120,11 @@ func (g *gate) protect(q *request) error {
 
 // robotsAtPrivateAddress returns an error if a robots.txt was not fetched because it is at a
 // private address, and a request with this guard must not go there.
-func robotsAtPrivateAddress(pol *policy.Policy, guard *PrivateNetworkError) error {
+func robotsAtPrivateAddress(pol *policy.Policy, guard *report.PrivateNetworkError) error {
 	if guard == nil || !pol.Forbidden() {
 		return nil
 	}
-	private := (*PrivateNetworkError)(nil)
+	private := (*report.PrivateNetworkError)(nil)
 	if !errors.As(pol.Err(), &private) {
 		return nil
 	}

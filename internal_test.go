@@ -292,8 +292,8 @@ func BenchmarkBuiltIn(b *testing.B) {
 // errorsOfRequests returns an error of each kind that can end a request, by its name.
 func errorsOfRequests() map[string]error {
 	noResponse := &policy.NoResponseError{Err: syscall.ECONNREFUSED}
-	private := &PrivateNetworkError{URL: "http://b.test/", Address: "10.0.0.1", From: "a.test"}
-	unpaced := &PaceError{Host: "a.test", Err: errors.New("no Redis")}
+	private := &report.PrivateNetworkError{URL: "http://b.test/", Address: "10.0.0.1", From: "a.test"}
+	unpaced := &report.PaceError{Host: "a.test", Err: errors.New("no Redis")}
 	expires := time.Now().Add(time.Hour)
 	denied := func(reason report.Reason, cause error) *DisallowedError {
 		return &DisallowedError{Decision: Decision{URL: "http://a.test/", Reason: reason, Err: cause, Expires: expires}}
@@ -327,10 +327,10 @@ func errorsOfRequests() map[string]error {
 		"StopRefused":                       limited(report.ReasonRefused, expires),
 		"MaxPages":                          limited(report.ReasonBudget, time.Time{}),
 		"private":                           private,
-		"shard":                             &ShardError{URL: "http://a.test/", Shard: 1, Of: 2},
+		"shard":                             &report.ShardError{URL: "http://a.test/", Shard: 1, Of: 2},
 		"no pace":                           unpaced,
-		"no pace: canceled":                 &PaceError{Err: context.Canceled},
-		"no pace: no connection":            &PaceError{Err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}},
+		"no pace: canceled":                 &report.PaceError{Err: context.Canceled},
+		"no pace: no connection":            &report.PaceError{Err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}},
 		"quota":                             fmt.Errorf("quota: %w", feed.ErrElsewhere),
 		"redirect would wait":               ErrRedirectWait,
 		"closed":                            ErrClosed,

@@ -481,7 +481,7 @@ func feedFaults(f Feed) (faults []error) {
 }
 
 // OnDenied sets a function that is called for each request of a collector that is not sent. err is
-// the reason: a *DisallowedError, a *PrivateNetworkError, a *ShardError, a *PaceError,
+// the reason: a *DisallowedError, a *report.PrivateNetworkError, a *report.ShardError, a *report.PaceError,
 // ErrRedirectWait, ErrClosed, or the cause of the collector's context. Such a request fails like
 // any other: OnError is called, and Visit returns an error that wraps the reason, unless the
 // collector is Async.
@@ -589,7 +589,7 @@ func HTTPClient(client *http.Client) Option {
 // ErrLeaseEnded. Back-off and Retry-After reach the other processes when the Lease of the request
 // that was throttled is released.
 //
-// If the Pacer fails, nothing is sent: requests fail with a *PaceError until the Pacer works again.
+// If the Pacer fails, nothing is sent: requests fail with a *report.PaceError until the Pacer works again.
 // If the processes also share a Store, one of them fetches robots.txt and the others find it there.
 // In a dry run the Pacer is not used.
 func SharedPace(p pacer.Pacer) Option {
@@ -598,11 +598,11 @@ func SharedPace(p pacer.Pacer) Option {
 
 // ShardByHost makes this process number i of n processes, counted from 0. Each process crawls the
 // hosts that ShardOf assigns to it, so the processes need not share pace and robots.txt files. A
-// request for another host fails with a *ShardError, which contains the number of the process for
+// request for another host fails with a *report.ShardError, which contains the number of the process for
 // this URL. This also applies to redirects and in a dry run. Visit and Check return the error.
 //
 // Sitemaps may list pages of other shards. The plugin does not judge these pages. It passes them to
-// Feed.Sink, to the loop over Pages or to the collector, where they fail with a *ShardError.
+// Feed.Sink, to the loop over Pages or to the collector, where they fail with a *report.ShardError.
 // Sitemaps on hosts of other shards are not read. A robots.txt that redirects to such a host is
 // read from there.
 func ShardByHost(n, i int) Option {
@@ -614,7 +614,7 @@ func ShardByHost(n, i int) Option {
 // AllowPrivateNetworks lets public sites send the crawler to private, loopback and link-local
 // addresses, and to others that are not part of the public internet. Without it, the plugin follows
 // no redirect, Sitemap line or entry of a sitemap from a public host to such an address, whether
-// the URL contains the address or a name that resolves to it. Pages get a *PrivateNetworkError,
+// the URL contains the address or a name that resolves to it. Pages get a *report.PrivateNetworkError,
 // also in a dry run. What the program visits itself is not checked, and hosts at private addresses
 // may lead to others.
 //
@@ -629,7 +629,7 @@ func AllowPrivateNetworks() Option {
 }
 
 // RefusePrivateNetworks makes all requests to private, loopback and link-local addresses fail with a
-// *PrivateNetworkError, also those that the program makes itself. It is for services that crawl the
+// *report.PrivateNetworkError, also those that the program makes itself. It is for services that crawl the
 // URLs of strangers. It replaces AllowPrivateNetworks, if that is given before.
 //
 // Names are checked as under AllowPrivateNetworks. Acquire opens no connection, so it checks the

@@ -195,7 +195,7 @@ const importRules = `
 	cmd/collyrobots/internal/crawl/page.go: ./view
 
 	# The service for crawlers in other languages.
-	cmd/collyrobots/internal/serve:    . ./audit ./dialect ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/term ./sitemap ./store ./store/redisstore ./view github.com/redis/go-redis/v9 github.com/redis/go-redis/v9/logging
+	cmd/collyrobots/internal/serve:    . ./audit ./dialect ./report ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/term ./sitemap ./store ./store/redisstore ./view github.com/redis/go-redis/v9 github.com/redis/go-redis/v9/logging
 
 	# Spiders that are stopped and continued with a urlstore.Store, for tests.
 	internal/e2e/frontiertest: . ./report ./store/urlstore ./dialect ./internal/e2e/kit ./robotstest github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/extensions github.com/gocolly/colly/v2/proxy github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/store/redisstore"
 )
 
@@ -173,7 +174,7 @@ func TestPagesOutlastRedis(t *testing.T) {
 	t.Cleanup(func() { client.Close() })
 	const pages = 6
 	c := newSpider(t, web, open(t, client, redisstore.Patience(300*time.Millisecond)), collyrobots.OnDenied(func(r *colly.Request, err error) {
-		if unpaced := (*collyrobots.PaceError)(nil); !errors.As(err, &unpaced) {
+		if unpaced := (*report.PaceError)(nil); !errors.As(err, &unpaced) {
 			t.Error(err)
 		}
 		time.Sleep(200 * time.Millisecond)

@@ -22,6 +22,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -46,11 +47,11 @@ func TestTheErrorsOfAClient(t *testing.T) {
 	}{
 		"denied":                          {url: "http://a.test/closed", want: isA(new(*collyrobots.DisallowedError))},
 		"redirect to a denied":            {url: "http://a.test/moved", want: isA(new(*collyrobots.DisallowedError))},
-		"redirect into a private network": {url: "http://a.test/private", want: isA(new(*collyrobots.PrivateNetworkError))},
+		"redirect into a private network": {url: "http://a.test/private", want: isA(new(*report.PrivateNetworkError))},
 		"another shard": {
 			url:     "http://a.test/",
 			options: []collyrobots.Option{otherShard("http://a.test/")},
-			want:    isA(new(*collyrobots.ShardError)),
+			want:    isA(new(*report.ShardError)),
 		},
 		"closed": {
 			url:    "http://a.test/",
@@ -81,7 +82,7 @@ func TestTheErrorsOfAClient(t *testing.T) {
 			sharing.Err = errors.New("down")
 			_, client := kit.NewRobots(t, web, collyrobots.SharedPace(sharing))
 			_, err := kit.Get(client, "http://a.test/")
-			if !isA(new(*collyrobots.PaceError))(err) {
+			if !isA(new(*report.PaceError))(err) {
 				t.Errorf("got error %v", err)
 			}
 		})

@@ -280,7 +280,7 @@ func TestAcquireForARedirect(t *testing.T) {
 		next := kit.NewRequest(t, "http://10.0.0.1/2")
 		next.Response = &http.Response{Request: first}
 		_, err = p.Acquire(t.Context(), next)
-		if private := (*collyrobots.PrivateNetworkError)(nil); !errors.As(err, &private) {
+		if private := (*report.PrivateNetworkError)(nil); !errors.As(err, &private) {
 			t.Errorf("got error %v", err)
 		}
 		turn, err = p.Acquire(t.Context(), kit.NewRequest(t, "http://10.0.0.1/2"))

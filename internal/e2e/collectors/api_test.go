@@ -64,9 +64,9 @@ var (
 	_ func(pacer.Pacer) collyrobots.Option                                             = collyrobots.SharedPace
 	_ func(int, int) collyrobots.Option                                                = collyrobots.ShardByHost
 	_ func(string, int) (int, error)                                                   = collyrobots.ShardOf
-	_ error                                                                            = &collyrobots.PaceError{Host: "", Since: time.Time{}, Err: nil}
-	_ error                                                                            = &collyrobots.ShardError{URL: "", Shard: 0, Of: 0}
-	_ error                                                                            = &collyrobots.PrivateNetworkError{URL: "", Address: "", From: ""}
+	_ error                                                                            = &report.PaceError{Host: "", Since: time.Time{}, Err: nil}
+	_ error                                                                            = &report.ShardError{URL: "", Shard: 0, Of: 0}
+	_ error                                                                            = &report.PrivateNetworkError{URL: "", Address: "", From: ""}
 	_ func(*webbotauth.Signer) collyrobots.Option                                      = collyrobots.SignRequests
 	_ func(*webbotauth.Signer) collyrobots.Option                                      = collyrobots.SignWhenAsked
 	_ func(*collyrobots.Plugin) webbotauth.Card                                        = (*collyrobots.Plugin).Card
@@ -381,7 +381,7 @@ func TestErrorsBeginWithTheirPackage(t *testing.T) {
 		"collyrobots: ": {
 			collyrobots.ErrAttached, collyrobots.ErrNilCollector, collyrobots.ErrClosed, collyrobots.ErrRedirectWait,
 			collyrobots.ErrLeaseEnded, collyrobots.ErrNotSent, &collyrobots.OptionError{Option: "MinDelay", Reason: "-1ns is negative"},
-			&collyrobots.DisallowedError{}, &collyrobots.PrivateNetworkError{}, &collyrobots.ShardError{}, &collyrobots.PaceError{},
+			&collyrobots.DisallowedError{}, &report.PrivateNetworkError{}, &report.ShardError{}, &report.PaceError{},
 		},
 		"store: ":      {store.ErrClosed, &store.CorruptError{Err: io.EOF}, &store.VersionError{}},
 		"sitemap: ":    {&sitemap.Error{Err: sitemap.ErrNoLoc}, &sitemap.Error{URL: "http://a.test/map.xml", Err: io.EOF}},

@@ -20,6 +20,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -324,7 +325,7 @@ func TestFrontierPrograms(t *testing.T) {
 				visitInTurn(t, c, "/0")
 				kit.Must(t, c.Visit("http://b.test/"))
 				c.Wait()
-				foreign := (*collyrobots.ShardError)(nil)
+				foreign := (*report.ShardError)(nil)
 				if !errors.As(c.Denied["http://b.test/"], &foreign) {
 					t.Errorf("got %v", c.Denied)
 				}

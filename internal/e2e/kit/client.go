@@ -15,6 +15,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -169,7 +170,7 @@ func (c *Crawl) exchange(method, to string, body io.Reader, contentType string) 
 
 // isRefusal reports whether the plugin has refused a request with err.
 func isRefusal(err error) bool {
-	private := (*collyrobots.PrivateNetworkError)(nil)
+	private := (*report.PrivateNetworkError)(nil)
 	return errors.Is(err, colly.ErrRobotsTxtBlocked) || errors.Is(err, collyrobots.ErrRedirectWait) ||
 		errors.Is(err, collyrobots.ErrClosed) || errors.As(err, &private)
 }

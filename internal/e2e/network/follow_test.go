@@ -12,6 +12,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -109,7 +110,7 @@ func testTransportThatFollowsRedirects(t *testing.T, start kit.Starter) {
 							}
 						})
 						err := c.Visit("http://a.test/")
-						private := (*collyrobots.PrivateNetworkError)(nil)
+						private := (*report.PrivateNetworkError)(nil)
 						if tc.err == errPrivateNetwork && !errors.As(err, &private) || tc.err != errPrivateNetwork && !errors.Is(err, tc.err) {
 							t.Errorf("Visit returned %v, want %v", err, tc.err)
 						}

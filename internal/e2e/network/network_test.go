@@ -70,7 +70,7 @@ func testPublicSiteLeadsToPrivateAddress(t *testing.T, start kit.Starter) {
 				c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
 				c.Visit("http://a.test/")
 				err := c.Visit("http://a.test/redirect")
-				private := (*collyrobots.PrivateNetworkError)(nil)
+				private := (*report.PrivateNetworkError)(nil)
 				if !errors.As(err, &private) || private.From != "a.test" || private.URL != "http://"+host+"/page" || private.Address == "" {
 					t.Errorf("redirect: got %v, %+v", err, private)
 				}
@@ -245,7 +245,7 @@ func testNameOfPrivateAddress(t *testing.T, start kit.Starter) {
 			dialled := resolve(c.Transport, "a.test", "b.test")
 			c.Visit("http://a.test/")
 			err := c.Visit("http://a.test/redirect")
-			private := (*collyrobots.PrivateNetworkError)(nil)
+			private := (*report.PrivateNetworkError)(nil)
 			if !errors.As(err, &private) || private.From != "a.test" || private.Address != "127.0.0.1" {
 				t.Errorf("redirect: got %v, %+v", err, private)
 			}
@@ -380,7 +380,7 @@ func TestFedPageIsStillLedAfterLongWait(t *testing.T) {
 				crawl(t, c)
 				c.Wait()
 				for i := range 2 {
-					private := (*collyrobots.PrivateNetworkError)(nil)
+					private := (*report.PrivateNetworkError)(nil)
 					if err := c.Errs[fmt.Sprint("http://inner.test/", i)]; !errors.As(err, &private) || private.From != "a.test" || private.Address != "10.0.0.1" {
 						t.Errorf("page %d: got %v, %+v", i, err, private)
 					}
@@ -426,7 +426,7 @@ func TestProxyOnThisMachine(t *testing.T) {
 		kit.Must(t, c.Visit(url))
 	}
 	kit.WantSortedURIs(t, web, "inner.test", "/direct.xml /final.xml /listed.xml /moved/robots.txt /page /robots.txt")
-	private := (*collyrobots.PrivateNetworkError)(nil)
+	private := (*report.PrivateNetworkError)(nil)
 	if err := c.Visit("http://a.test/literal"); !errors.As(err, &private) {
 		t.Errorf("redirect to a literal address: got %v, want a PrivateNetworkError", err)
 	}
@@ -452,7 +452,7 @@ func TestRefusalDoesNotAffectVisit(t *testing.T) {
 	c.Visit("http://inner.test/page")
 	c.Wait()
 	for _, site := range public {
-		private := (*collyrobots.PrivateNetworkError)(nil)
+		private := (*report.PrivateNetworkError)(nil)
 		if err := c.Errs["http://"+site+"/"]; !errors.As(err, &private) {
 			t.Errorf("%s: got %v, want a PrivateNetworkError", site, err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/store"
 )
@@ -114,7 +115,7 @@ func testPublicHostMovesToPrivateAddress(t *testing.T, start kit.Starter) {
 		n.Set("evil.test", kit.InternalIP)
 		kit.Must(t, c.Visit("http://evil.test/again"))
 		for _, path := range []string{"/redirect", "/self"} {
-			private := (*collyrobots.PrivateNetworkError)(nil)
+			private := (*report.PrivateNetworkError)(nil)
 			if err := c.Visit("http://evil.test" + path); !errors.As(err, &private) || private.From != "evil.test" || private.Address != "10.0.0.1" {
 				t.Errorf("%s: got %v, want a PrivateNetworkError", path, err)
 			}
@@ -277,7 +278,7 @@ func testRefusePrivateNetworks(t *testing.T, start kit.Starter) {
 // wantPrivate checks that an error is that of a private address which the program has requested.
 func wantPrivate(t *testing.T, err error, url string) {
 	t.Helper()
-	private := (*collyrobots.PrivateNetworkError)(nil)
+	private := (*report.PrivateNetworkError)(nil)
 	if !errors.As(err, &private) || private.From != "" || private.Address != "10.0.0.1" || !strings.Contains(err.Error(), url+" has a private address (10.0.0.1)") {
 		t.Errorf("%s: %v, want a PrivateNetworkError", url, err)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/store"
 	"github.com/collyrobots/collyrobots/store/pacer"
@@ -242,7 +243,7 @@ func TestFailingPacer(t *testing.T) {
 // wantUnpaced wants a PaceError about a.test.
 func wantUnpaced(t *testing.T, err error, since time.Time) {
 	t.Helper()
-	var unpaced *collyrobots.PaceError
+	var unpaced *report.PaceError
 	if !errors.As(err, &unpaced) || unpaced.Host != "a.test" || unpaced.Since.Sub(since).Abs() > 5*time.Millisecond || unpaced.Unwrap() == nil {
 		t.Fatalf("Visit: %v, want a PaceError since %v", err, since)
 	}
@@ -263,7 +264,7 @@ func TestPacerFailsBeforeRedirect(t *testing.T) {
 			return nil
 		})
 		err := c.Visit("http://a.test/")
-		var unpaced *collyrobots.PaceError
+		var unpaced *report.PaceError
 		if !errors.As(err, &unpaced) || len(c.Denied) != 1 {
 			t.Errorf("Visit returned %v, OnDenied got %v; want a PaceError in both", err, c.Denied)
 		}
@@ -550,7 +551,7 @@ func TestRetryAfterPacerFailure(t *testing.T) {
 				p := kit.Shared(t)
 				tries := 0
 				again := collyrobots.OnDenied(func(r *colly.Request, err error) {
-					if unpaced := (*collyrobots.PaceError)(nil); errors.As(err, &unpaced) {
+					if unpaced := (*report.PaceError)(nil); errors.As(err, &unpaced) {
 						tries++
 						time.Sleep(10 * time.Second)
 						r.Retry()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -131,7 +132,7 @@ func hostsOf(t *testing.T, n int) []string {
 // wantForeign checks that err is a ShardError with the URL and its shard.
 func wantForeign(t *testing.T, err error, url string, shard, of int) {
 	t.Helper()
-	var foreign *collyrobots.ShardError
+	var foreign *report.ShardError
 	if !errors.As(err, &foreign) || foreign.URL != url || foreign.Shard != shard || foreign.Of != of {
 		t.Errorf("%s: got %v, want a ShardError with shard %d of %d", url, err, shard, of)
 	}
@@ -182,7 +183,7 @@ func TestShardsPassURLsToEachOther(t *testing.T) {
 	var all [2]*kit.Crawl
 	for i := range all {
 		hand := collyrobots.OnDenied(func(_ *colly.Request, err error) {
-			var foreign *collyrobots.ShardError
+			var foreign *report.ShardError
 			if errors.As(err, &foreign) {
 				all[foreign.Shard].Visit(foreign.URL)
 			}

@@ -281,7 +281,7 @@ func TestPrivateAddressGetsNoSignature(t *testing.T) {
 			n.Set("in.test", kit.InternalIP)
 			for _, path := range []string{"/1", "/2"} {
 				err := c.Visit("http://a.test" + path)
-				private := (*collyrobots.PrivateNetworkError)(nil)
+				private := (*report.PrivateNetworkError)(nil)
 				if !errors.As(err, &private) {
 					t.Errorf("%s: error %v, want a *PrivateNetworkError", path, err)
 				}

@@ -116,27 +116,40 @@ func TestErrors(t *testing.T) {
 		named = append(named, strings.Trim(row[0], "`*"))
 	}
 	for _, decl := range declarations(t) {
-		switch d := decl.(type) {
-		case *ast.FuncDecl: // the method Error
-			if d.Recv != nil && d.Name.Name == "Error" {
-				if star, ok := d.Recv.List[0].Type.(*ast.StarExpr); ok {
-					exported = append(exported, star.X.(*ast.Ident).Name)
-				}
-			}
-		case *ast.GenDecl:
-			for _, spec := range d.Specs {
-				if value, ok := spec.(*ast.ValueSpec); ok && strings.HasPrefix(value.Names[0].Name, "Err") {
-					exported = append(exported, value.Names[0].Name)
-				}
+		exported = append(exported, errorsIn(decl)...)
+	}
+	for _, decl := range declarationsIn(t, "../report") {
+		for _, name := range errorsIn(decl) {
+			if !slices.Contains(exported, name) { // ErrClosed has the same value in both packages
+				exported = append(exported, "report."+name)
 			}
 		}
 	}
-	exported = slices.DeleteFunc(exported, func(name string) bool { return !ast.IsExported(name) })
 	slices.Sort(named)
 	slices.Sort(exported)
 	if len(exported) == 0 || !slices.Equal(named, exported) {
 		t.Errorf("the table has %v, want %v", named, exported)
 	}
+}
+
+// errorsIn returns the exported variables of a declaration that are errors, or the exported type whose
+// method Error is declared.
+func errorsIn(decl ast.Decl) (names []string) {
+	switch d := decl.(type) {
+	case *ast.FuncDecl: // the method Error
+		if d.Recv != nil && d.Name.Name == "Error" {
+			if star, ok := d.Recv.List[0].Type.(*ast.StarExpr); ok {
+				names = append(names, star.X.(*ast.Ident).Name)
+			}
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			if value, ok := spec.(*ast.ValueSpec); ok && strings.HasPrefix(value.Names[0].Name, "Err") {
+				names = append(names, value.Names[0].Name)
+			}
+		}
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return !ast.IsExported(name) })
 }
 
 // options returns the names of the functions of the root package that return an Option.
@@ -158,7 +171,13 @@ func options(t *testing.T) (names []string) {
 // declarations returns the declarations of the root package without its tests.
 func declarations(t *testing.T) (decls []ast.Decl) {
 	t.Helper()
-	files, err := filepath.Glob("../*.go")
+	return declarationsIn(t, "..")
+}
+
+// declarationsIn returns the declarations of the package in a folder, without those of its tests.
+func declarationsIn(t *testing.T, folder string) (decls []ast.Decl) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}

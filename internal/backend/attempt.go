@@ -93,11 +93,12 @@ func isShared(conn net.Conn) bool {
 	return ok && secure.ConnectionState().NegotiatedProtocol == "h2"
 }
 
-// sent is called when the headers of the request have been written.
+// sent is called when the headers of the request have been written. net/http also calls it for a
+// connection that connected has closed, where nothing was written.
 func (t *transfer) sent() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.over {
+	if !t.over && t.refusal == nil {
 		t.trip.Sent()
 	}
 }

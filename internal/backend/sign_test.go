@@ -111,8 +111,8 @@ func TestSignWithoutHeader(t *testing.T) {
 	}
 }
 
-// TestRefusedAddressIsNotSigned checks that Sign is not called for a request whose address Peer
-// refuses, if the transport is an http.Transport.
+// TestRefusedAddressIsNotSigned checks that neither Sign nor Sent is called for a request whose address
+// Peer refuses, if the transport is an http.Transport.
 func TestRefusedAddressIsNotSigned(t *testing.T) {
 	for name, send := range senders {
 		t.Run(name, func(t *testing.T) {
@@ -126,6 +126,9 @@ func TestRefusedAddressIsNotSigned(t *testing.T) {
 			}
 			if n.n != 0 || received() != "" {
 				t.Errorf("%d signatures, received %q", n.n, received())
+			}
+			if sent := r.sent.Load(); sent != 0 {
+				t.Errorf("Sent was called %d times", sent)
 			}
 		})
 	}

@@ -271,8 +271,8 @@ func testNameOfPrivateAddress(t *testing.T, start kit.Starter) {
 	}
 }
 
-// TestEventsOfPrivateRobots checks that each event of a robots.txt whose connection shows a private address
-// has a RequestKind, so that none of them seems to be the last event of the page.
+// TestEventsOfPrivateRobots checks the events of a robots.txt whose connection shows a private address. None
+// says that it was sent, and each has a RequestKind, so that none seems to be the last event of the page.
 func TestEventsOfPrivateRobots(t *testing.T) {
 	web := robotstest.New(t, sitesLeadingTo("inner.test"))
 	h := kit.Hear(report.EventStarted, report.EventAnswered, report.EventDenied, report.EventUnsent)
@@ -286,6 +286,9 @@ func TestEventsOfPrivateRobots(t *testing.T) {
 			files++
 			if e.RequestKind != report.RequestRobots {
 				t.Errorf("the %s event of %s has the kind %q", e.Kind, e.URL, e.RequestKind)
+			}
+			if e.Kind == report.EventStarted {
+				t.Errorf("%s was sent", e.URL)
 			}
 		}
 	}

@@ -1,7 +1,7 @@
 // Lockorder runs go test with locks that check the order in section "The locks" of ARCHITECTURE.md. A
 // test fails when a goroutine takes a lock while it holds one that must be taken later.
 //
-//	go run ./lockorder [-C folder] [arguments of go test]
+//	go run ./lockorder [-C folder] [-- arguments of go test]
 //
 // The source is not changed: an overlay of go test gives each lock of the table a type of its own,
 // which knows its level. At the end, lockorder prints the pairs of locks that were held together.

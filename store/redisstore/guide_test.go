@@ -63,6 +63,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/store"
 	"github.com/collyrobots/collyrobots/store/redisstore"
 )

@@ -18,11 +18,11 @@ type result struct {
 	err error
 }
 
-// start runs the programs, tests and commands among the pieces, 16 at a time, because most of them
+// start runs the programs, tests and commands among the pieces, 32 at a time, because most of them
 // wait for a site. It returns a channel for each piece, which gets its result.
 func start(t *testing.T, pieces []*piece, w *workshop, web *web) []chan result {
 	results := make([]chan result, len(pieces))
-	running := make(chan bool, 16)
+	running := make(chan bool, 32)
 	for i, p := range pieces {
 		results[i] = make(chan result, 1)
 		if p.kind == fragment {

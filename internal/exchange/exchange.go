@@ -93,20 +93,21 @@ func (x *Exchange) Send(req *http.Request, s *backend.Seam, timeout time.Duratio
 
 // takeTurn waits until x may go on the wire, and hands it over. After an error x holds nothing.
 func (x *Exchange) takeTurn(ctx context.Context) error {
-	wait := func() error { return x.awaitTurn(ctx) }
-	look := func() Standing { return Same }
-	check := func() error { return nil }
-	if x.Permit != nil {
-		look = x.look()
-		check = x.Permit.Check
-	}
-	err := Await(wait, look, check)
+	err := x.awaitPermit(ctx)
 	if err != nil {
 		x.GiveBack()
 		return err
 	}
 	x.HandOver()
 	return nil
+}
+
+// awaitPermit waits until it is the turn of x and its permit, if it needs one, lets it be sent.
+func (x *Exchange) awaitPermit(ctx context.Context) error {
+	if x.Permit == nil {
+		return x.awaitTurn(ctx)
+	}
+	return Await(func() error { return x.awaitTurn(ctx) }, x.look(), x.Permit.Check)
 }
 
 // awaitTurn waits until it is the turn of x, unless another answer has made x needless by then.

@@ -100,6 +100,18 @@ func packagesOfPlugin(t *testing.T) []string {
 func locksOf(t *testing.T, folders []string) []string {
 	t.Helper()
 	var locks []string
+	eachFile(t, folders, func(prefix string, file *ast.File) {
+		for _, lock := range locksIn(file) {
+			locks = append(locks, prefix+lock)
+		}
+	})
+	return locks
+}
+
+// eachFile calls f for each file in these folders that is not a test, with the prefix of the names in
+// it: "" in the root package, and "package." elsewhere.
+func eachFile(t *testing.T, folders []string, f func(prefix string, file *ast.File)) {
+	t.Helper()
 	for _, folder := range folders {
 		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 		must(t, err)
@@ -113,12 +125,9 @@ func locksOf(t *testing.T, folders []string) []string {
 			}
 			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
 			must(t, err)
-			for _, lock := range locksIn(parsed) {
-				locks = append(locks, prefix+lock)
-			}
+			f(prefix, parsed)
 		}
 	}
-	return locks
 }
 
 // locksIn returns the locks that a file declares.

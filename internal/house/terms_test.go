@@ -2,11 +2,7 @@ package house
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
-	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -54,27 +50,14 @@ func TestTerms(t *testing.T) {
 func functionsOf(t *testing.T, folders []string) map[string][]string {
 	t.Helper()
 	named := make(map[string][]string)
-	for _, folder := range folders {
-		files, err := filepath.Glob(filepath.Join(folder, "*.go"))
-		must(t, err)
-		prefix := path.Base(folder) + "."
-		if folder == "." {
-			prefix = ""
-		}
-		for _, file := range files {
-			if strings.HasSuffix(file, "_test.go") {
-				continue
-			}
-			parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-			must(t, err)
-			for _, decl := range parsed.Decls {
-				if f, ok := decl.(*ast.FuncDecl); ok {
-					word := strings.ToLower(f.Name.Name)
-					named[word] = append(named[word], prefix+ownerOf(f))
-				}
+	eachFile(t, folders, func(prefix string, file *ast.File) {
+		for _, decl := range file.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok {
+				word := strings.ToLower(f.Name.Name)
+				named[word] = append(named[word], prefix+ownerOf(f))
 			}
 		}
-	}
+	})
 	return named
 }
 

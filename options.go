@@ -217,7 +217,7 @@ func isName(s string) bool {
 // robots.txt asks for. It applies from the first request, which is the one for robots.txt. The
 // default is zero, which means no minimum: a host without a Crawl-delay gets requests as fast as
 // Colly sends them. Five of six real robots.txt files have no Crawl-delay, so set about a second
-// for sites that you do not own. docs/politeness.md has the figures.
+// for sites that you do not own. docs/delays.md has the figures.
 func MinDelay(d time.Duration) Option {
 	return hostOption("MinDelay", func(s *judge.HostSettings) { s.Pace.MinDelay = d },
 		faultIf(d < 0, "MinDelay", "%v is negative", d))

@@ -3,16 +3,11 @@ package collyrobots
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"sync"
-	"time"
 
 	"github.com/collyrobots/collyrobots/internal/backend"
-	"github.com/collyrobots/collyrobots/internal/exchange"
-	"github.com/collyrobots/collyrobots/internal/hostname"
+	"github.com/collyrobots/collyrobots/internal/gate"
 	"github.com/collyrobots/collyrobots/internal/judge"
-	"github.com/collyrobots/collyrobots/internal/reporter"
-	"github.com/collyrobots/collyrobots/report"
 )
 
 // Transport returns an http.RoundTripper that makes any http.Client polite. It sends requests with
@@ -45,7 +40,7 @@ import (
 func (p *Plugin) Transport(next http.RoundTripper) http.RoundTripper {
 	rt := &roundTripper{plugin: p}
 	if p != nil && p.core != nil {
-		rt.seam = backend.NewSeam(next, &clients{controller: p.controller})
+		rt.seam = backend.NewSeam(next, p.clients)
 	}
 	return rt
 }
@@ -63,14 +58,13 @@ func (rt *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 		closeBody(req)
 		return nil, err
 	}
-	outer := rt.carrierOf(req)
-	if outer == nil {
-		return rt.seam.RoundTrip(req)
-	}
-	err = rt.plugin.controller.admitWithin(rt.seam, req, outer)
+	carried, err := rt.plugin.gate.AdmitWithin(rt.seam, req)
 	if err != nil {
 		closeBody(req)
 		return nil, err
+	}
+	if !carried {
+		return rt.seam.RoundTrip(req)
 	}
 	return rt.seam.Transport().RoundTrip(req)
 }
@@ -101,83 +95,14 @@ func closeBody(req *http.Request) {
 	}
 }
 
-// clients is the backend.Controller of http.Clients.
-type clients struct{ *controller }
-
-// Before implements backend.Controller.
-func (c *clients) Before(s *backend.Seam, req *http.Request) (backend.Trip, error) {
-	if !judge.HasRobots(req.URL) {
-		return nil, nil
-	}
-	q := c.controller.newTransportRequest(s, req)
-	ctx, stop := backend.WaitContext(req)
-	defer stop()
-	err := c.admitClient(ctx, q)
-	if err != nil {
-		return nil, c.controller.reject(ctx, q, err)
-	}
-	c.send(q, s, req)
-	return q, nil
-}
-
-// admitClient judges a request of a client and waits for its turn. It waits behind the requests
-// that wait already, like a page of a collector. A redirect goes first, as in admit.
-func (ctl *controller) admitClient(ctx context.Context, q *request) error {
-	if q.redirect {
-		return ctl.admit(ctx, q)
-	}
-	err := ctl.checkWithoutHook(ctx, q)
-	q.compare(ctx, ctl.shadows)
-	if err != nil {
-		return err
-	}
-	err = ctl.gate.enter(ctx, q, nil)
-	if err != nil {
-		return err
-	}
-	return ctl.gate.start(ctx, q, true)
-}
-
-// newTransportRequest returns the record of a request that net/http sends with s.
-func (c *core) newTransportRequest(s *backend.Seam, req *http.Request) *request {
-	q := c.newClientRequest(req)
-	if q.IDs.Page == nil {
-		q.IDs.Page = c.report.NewPage(req.Context())
-	}
-	if _, set := req.Header["User-Agent"]; !set {
-		q.target.UserAgent = judge.GoUserAgent
-	}
-	q.seam = s
-	q.header = req.Header
-	return q
-}
-
-// newClientRequest returns the record of a request of a client. No hook looks for it, so it is not
-// in the table of requests.
-func (c *core) newClientRequest(req *http.Request) *request {
-	q := &request{gate: c.gate}
-	q.Wire = c.wire
-	q.target = judge.Target{URL: req.URL, UserAgent: judge.UserAgentOf(req.Header)}
-	if req.Host != req.URL.Host {
-		q.target.HostHeader = req.Host
-	}
-	q.follow(req.Response)
-	if before, ok := handedOn(req.Response); ok {
-		q.marks = before.marks
-		q.IDs = before.IDs
-	}
-	q.setClock(time.Now())
-	return q
-}
-
 // A Turn is the right to send one request. All methods may be called from any goroutine. The
 // methods of a nil Turn do nothing.
 type Turn struct {
 	// mu protects the fields below it. It is held while the turn is answered or ended, so that both are
 	// recorded as a whole.
 	mu    sync.Mutex
-	q     *request // nil if the request needs no turn
-	ended bool     // End was called, or the request needs no turn; then the methods do nothing
+	q     *gate.Request // nil if the request needs no turn
+	ended bool          // End was called, or the request needs no turn; then the methods do nothing
 }
 
 // Acquire is for clients that send their requests themselves, such as a headless browser. It
@@ -207,20 +132,10 @@ func (p *Plugin) Acquire(ctx context.Context, req *http.Request) (*Turn, error) 
 		return &Turn{ended: true}, nil
 	}
 	ctx, _, f := p.own(ctx)
-	q := p.newClientRequest(req)
-	q.IDs.Page = p.report.NewPage(ctx)
-	u := *req.URL
-	q.target.URL = &u // the program may change req before it ends the Turn
-	q.client = f.Client
-	q.header = req.Header
-	q.Ticket.Expires()
-	err = p.controller.admitClient(ctx, q)
+	q, err := p.gate.Acquire(ctx, req, f.Client)
 	if err != nil {
-		p.controller.reject(ctx, q, err)
 		return nil, err
 	}
-	p.controller.prepareTrace(q, req)
-	q.Leave()
 	return &Turn{q: q}, nil
 }
 
@@ -230,7 +145,7 @@ func (t *Turn) Decision() Decision {
 	if t == nil || t.q == nil {
 		return Decision{}
 	}
-	return t.q.verdict.Decision(t.q.target.URL)
+	return t.q.Decision()
 }
 
 // Answered reports the status and the header of the response. On 429 and 503 the plugin slows down,
@@ -239,22 +154,20 @@ func (t *Turn) Answered(status int, header http.Header) {
 	if t == nil {
 		return
 	}
-	log := t.answered(&http.Response{StatusCode: status, Header: header})
+	log := t.answered(status, header)
 	if log != nil {
 		log()
 	}
 }
 
 // answered records a response. It returns a function that logs it, or nil.
-func (t *Turn) answered(resp *http.Response) (log func()) {
+func (t *Turn) answered(status int, header http.Header) (log func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.ended {
 		return nil
 	}
-	resp.Request = &http.Request{URL: t.q.target.URL}
-	_, log = t.q.Answered(resp)
-	return log
+	return t.q.Reply(status, header)
 }
 
 // End gives the place of the request back to its host. Only the first call of End or Failed has an
@@ -295,105 +208,5 @@ func (t *Turn) finish(err error) (log func()) {
 		return nil
 	}
 	t.ended = true
-	q := t.q
-	q.TraceEnd(0, err)
-	o := outcomeOf(err)
-	if o.unsent && !q.Replied {
-		q.SetUnsent()
-	}
-	log = q.recordFailure(err)
-	if o.canceled {
-		reporter.MarkEnded(q.Host, o.closed)
-	}
-	q.abandon()
-	q.Wire.TellNextStart(q.Host)
-	return log
-}
-
-// The rest of this file admits requests of a transport of the plugin that is inside another transport of the
-// same plugin, or inside the transport of a collector.
-
-// A carrier is a request of the plugin that a transport is sending, while another transport of the
-// plugin gets a request with its context. This happens if one transport of the plugin is inside
-// another, or inside the transport of a collector. The inner request is the same one, or a
-// transport between the two has changed its URL, or makes a request of its own first.
-type carrier struct {
-	*exchange.Exchange
-	trip   backend.Trip
-	client *request // of a collector or a client; nil if the plugin itself makes the request
-}
-
-// url returns the URL that the carrier is admitted for.
-func (c *carrier) url() *url.URL {
-	if c.client != nil {
-		return c.client.target.URL
-	}
-	return c.Trace.URL
-}
-
-// carrierOf returns the carrier of req. It returns nil if there is none, or if its host does not
-// share the pace of the host of req, so that req may wait for a turn of its own.
-func (rt *roundTripper) carrierOf(req *http.Request) *carrier {
-	for trip := range backend.Trips(req.Context()) {
-		c := &carrier{trip: trip}
-		switch x := trip.(type) {
-		case *request:
-			c.Exchange = &x.Exchange
-			c.client = x
-		case *exchange.Exchange:
-			c.Exchange = x
-		default:
-			continue
-		}
-		if c.Wire == rt.plugin.wire && c.carries(req, rt.seam.Transport()) {
-			return c
-		}
-	}
-	return nil
-}
-
-// carries reports whether req would wait until the carrier has ended if it had a turn of its own.
-// next will send it.
-func (c *carrier) carries(req *http.Request, next http.RoundTripper) bool {
-	name := hostname.Of(req.URL)
-	switch {
-	case !judge.HasRobots(req.URL), name == "":
-		return false
-	case name == c.Host.Name():
-		return true
-	case !c.Host.Rules().Shares:
-		return false
-	}
-	host := c.Wire.Hosts.At(time.Now(), name)
-	c.Wire.Join(req.Context(), host, next, req.URL)
-	return host.SharesPace(c.Host)
-}
-
-// admitWithin admits a request that is sent in the turn of its carrier. It has no turn of its own,
-// for which it would wait until the carrier has ended. The transport reports when it is written,
-// and the carrier takes another turn if it is written after that. If the URL is not that of the
-// carrier, the request is judged.
-func (ctl *controller) admitWithin(s *backend.Seam, req *http.Request, outer *carrier) error {
-	if outer.Trace.Kind == report.RequestRobots || outer.url().String() == req.URL.String() {
-		return nil
-	}
-	q := ctl.newTransportRequest(s, req)
-	q.carried = true
-	q.redirect = false // it does not wait
-	if outer.client != nil {
-		q.marks = outer.client.marks.HandOn(judge.OfCarrier)
-	}
-	ctx := req.Context()
-	known := ctl.judge.IsKnown(ctx, q.now, q.target, q.fetcher())
-	if !known {
-		outer.Ticket.End() // reading robots.txt takes a turn
-	}
-	err := ctl.checkWithoutHook(ctx, q)
-	if err != nil {
-		return ctl.reject(ctx, q, err)
-	}
-	if !known {
-		return backend.Repeat(ctx, outer.trip)
-	}
-	return nil
+	return t.q.Finish(err)
 }

@@ -4,18 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"net/url"
 	"strings"
-	"syscall"
 
 	"github.com/gocolly/colly/v2"
 
+	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/feed"
+	"github.com/collyrobots/collyrobots/internal/gate"
 	"github.com/collyrobots/collyrobots/internal/judge"
-	"github.com/collyrobots/collyrobots/internal/pace"
-	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/internal/track"
 	"github.com/collyrobots/collyrobots/report"
 )
@@ -39,14 +36,14 @@ var (
 
 	// ErrNotSent is for Turn.Failed: the program has not sent the request, or there was no
 	// connection. An error that wraps it says the same.
-	ErrNotSent = errors.New("collyrobots: the request was not sent")
+	ErrNotSent = exchange.ErrNotSent
 
 	// ErrClosed is the error of requests and calls after Close.
 	ErrClosed = report.ErrClosed
 
 	// ErrRedirectWait reports that a redirect of a collector was not followed because it would have
 	// waited for its host longer than two delays of the host and a minute.
-	ErrRedirectWait = errors.New("collyrobots: the redirect would wait too long for its host")
+	ErrRedirectWait = gate.ErrRedirectWait
 
 	// ErrLeaseEnded reports that a request under SharedPace failed because its response was not
 	// finished at the Deadline of its Lease. errors.Is(err, context.DeadlineExceeded) holds.
@@ -103,36 +100,9 @@ func (e *DisallowedError) Timeout() bool {
 	return errors.As(e.Decision.Err, &err) && err.Timeout()
 }
 
-// enforce counts v, the verdict on u, if v allows u, and returns no errors. Otherwise err is a
-// *DisallowedError that says why not. The caller must pass err to CountDenied when it is certain that the
-// request is not sent. In a dry run err is nil, and dry is the *DisallowedError, which enforce has
-// already counted.
-func enforce(j *judge.Judge, v *judge.Verdict, u *url.URL, of reporter.IDs) (dry, err error) {
-	if v.Rule.Allowed {
-		j.Count(v)
-		return nil, nil
-	}
-	denied := &DisallowedError{Decision: v.Decision(u)}
-	if j.DryRun {
-		countDenied(j, v.Host, denied, of)
-		return denied, nil
-	}
-	return nil, denied
-}
-
-// enforceNow is like enforce for a request of the plugin's own, or a link, which is certainly not sent
-// after a denial.
-func enforceNow(j *judge.Judge, v *judge.Verdict, u *url.URL) error {
-	_, err := enforce(j, v, u, reporter.IDs{})
-	if o := outcomeOf(err); o.denied != nil {
-		countDenied(j, v.Host, o.denied, reporter.IDs{})
-	}
-	return err
-}
-
-// countDenied counts a request that is denied, and sends the event.
-func countDenied(j *judge.Judge, host *pace.Host, err *DisallowedError, of reporter.IDs) {
-	err.first = j.CountDenied(host, &err.Decision, of)
+// disallowed makes the error of a denied request. It is the Disallow of the plugin's judge.Judge.
+func disallowed(d *judge.Denied) error {
+	return &DisallowedError{Decision: d.Decision, first: d.First, redirect: d.Redirect}
 }
 
 // A prefixedError is an error whose text begins with the prefix, and does not repeat it after that.
@@ -180,17 +150,13 @@ type outcome struct {
 	foreign   bool             // its host belongs to another shard
 	unpaced   bool             // the Pacer has failed
 	late      bool             // it is a redirect that would wait too long
-	closed    bool             // the plugin is closed
 
 	// The following fields say more about denied.
 	unread  bool // robots.txt cannot be read now
 	silent  bool // the host does not respond, so robots.txt is not known, and no page of the host can be fetched
 	limited bool // StopRefused or MaxPages denies the request; a later run may send it
 
-	// The following fields are about the wire.
-	unsent   bool // there was no connection, or the program has not sent the request
-	reset    bool // the connection was reset
-	canceled bool // the context was canceled
+	exchange.Failure // what err means on the wire
 
 	// The following fields are about Colly.
 	visited  bool // the URL, or the target of its redirect, was visited before
@@ -219,6 +185,7 @@ func outcomeOf(err error) outcome {
 // read sets the fields that err and the errors that it wraps decide. It walks through them once,
 // because errors.Is and errors.As for each field would cost a denied page several microseconds.
 func (o *outcome) read(err error) {
+	o.Failure.Add(err)
 	o.readType(err)
 	o.readValue(err)
 	switch e := err.(type) {
@@ -255,17 +222,8 @@ func (o *outcome) readType(err error) {
 		o.foreign = true
 	case *report.PaceError:
 		o.unpaced = true
-	case *net.DNSError:
-		o.unsent = true
-	case *net.OpError:
-		o.unsent = o.unsent || e.Op == "dial"
 	case *colly.AlreadyVisitedError:
 		o.visited = true
-	}
-	if e, ok := err.(interface{ Is(error) bool }); ok { // such as the error of a dial that was canceled
-		o.canceled = o.canceled || e.Is(context.Canceled)
-		o.reset = o.reset || e.Is(syscall.ECONNRESET)
-		o.unsent = o.unsent || e.Is(ErrNotSent) || e.Is(syscall.ECONNREFUSED)
 	}
 }
 
@@ -276,14 +234,6 @@ func (o *outcome) readValue(err error) {
 		o.forbidden = true
 	case ErrRedirectWait:
 		o.late = true
-	case ErrClosed:
-		o.closed = true
-	case ErrNotSent, error(syscall.ECONNREFUSED):
-		o.unsent = true
-	case error(syscall.ECONNRESET):
-		o.reset = true
-	case context.Canceled:
-		o.canceled = true
 	case colly.ErrAbortedBeforeRequest, colly.ErrAbortedAfterHeaders:
 		o.aborted = true
 	case colly.ErrForbiddenURL, colly.ErrNoURLFiltersMatch, colly.ErrMaxDepth:
@@ -305,7 +255,7 @@ func (o *outcome) findRefusal() error {
 	switch {
 	case o.denied != nil:
 		return o.denied
-	case o.closed, o.private, o.foreign, o.unpaced:
+	case o.Closed, o.private, o.foreign, o.unpaced:
 		return o.err // the plugin has refused a second attempt, or the address of the connection
 	}
 	return nil
@@ -339,7 +289,7 @@ func (o *outcome) denial() track.Denial {
 
 // isEnd reports whether the crawl has ended, which is then the reason for the error. ctx is the
 // context of the collector.
-func (o *outcome) isEnd(ctx context.Context) bool { return ctx.Err() != nil || o.closed }
+func (o *outcome) isEnd(ctx context.Context) bool { return ctx.Err() != nil || o.Closed }
 
 // ofPage returns the result of a page that a sitemap lists. status is that of its response, or 0 if
 // there was none. With Colly's option ParseHTTPErrorResponse, there is no error for any status.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/internal/arrivals"
 	"github.com/collyrobots/collyrobots/internal/feed"
+	"github.com/collyrobots/collyrobots/internal/gate"
 	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/judge"
 	"github.com/collyrobots/collyrobots/internal/redact"
@@ -391,9 +392,9 @@ const (
 	crowd   = 128
 )
 
-// mustReturn reports whether q goes back to the urlstore.Store instead of waiting for its host here.
-func (f *frontier) mustReturn(q *request) bool {
-	if f == nil || q.fed == nil || !q.fed.recorded || !q.Host.BusyFor(q.now, farAway) {
+// mustReturn reports whether q, the request of page, goes back to the urlstore.Store instead of waiting for its host here.
+func (f *frontier) mustReturn(q *gate.Request, page *fedPage) bool {
+	if f == nil || page == nil || !page.recorded || !q.BusyFor(farAway) {
 		return false
 	}
 	f.mu.Lock()
@@ -404,24 +405,17 @@ func (f *frontier) mustReturn(q *request) bool {
 // mustReturnUnchecked is like mustReturn, but is called before robots.txt is read, for a page of a
 // host that shares its pace. Otherwise the pages of all hosts of a large group could wait in memory
 // for their robots.txt files.
-func (f *frontier) mustReturnUnchecked(ctx context.Context, q *request) bool {
-	if f == nil || q.fed == nil || !q.fed.recorded {
+func (f *frontier) mustReturnUnchecked(ctx context.Context, q *gate.Request, page *fedPage) bool {
+	if f == nil || page == nil || !page.recorded || !q.JoinShared(ctx) {
 		return false
 	}
-	host := f.wire.Hosts.At(q.now, hostname.Of(q.target.URL))
-	if !host.Rules().Shares {
-		return false
-	}
-	f.wire.Join(ctx, host, q.transport(), q.target.URL)
-	q.Host = host
-	return f.mustReturn(q)
+	return f.mustReturn(q, page)
 }
 
 // returnPage aborts a page that goes back to the urlstore.Store.
-func (h *hooks) returnPage(q *request, r *colly.Request) {
-	page := q.fed
+func (h *hooks) returnPage(q *gate.Request, r *colly.Request, page *fedPage) {
 	h.wire.TellReturn(q.Host)
-	q.close()
+	q.Close()
 	r.Abort()
 	page.endNow(feed.Unfinished)
 }

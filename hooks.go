@@ -24,12 +24,12 @@ import (
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/fanout"
+	"github.com/collyrobots/collyrobots/internal/gate"
 	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/judge"
 	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/internal/revalidate"
 	"github.com/collyrobots/collyrobots/internal/track"
-	"github.com/collyrobots/collyrobots/report"
 )
 
 // hooks are the callbacks that the plugin registers with one collector, in the order of Colly's
@@ -106,7 +106,7 @@ func (h *hooks) onRequest(r *colly.Request) {
 		h.report.Warn("the plugin is closed, so all further requests of its collectors are denied: call Close after the crawl", "url", r.URL.Redacted())
 	}
 	q := h.newPage(r, fed)
-	if !h.settle(q, r) {
+	if !h.settle(q, r, fed) {
 		return
 	}
 	if fed != nil && h.laterCallbacks() > 0 {
@@ -116,7 +116,7 @@ func (h *hooks) onRequest(r *colly.Request) {
 		h.failEarly(q, r)
 		return
 	}
-	q.release()
+	q.Release()
 }
 
 // arrive returns the page that the hooks report the result of, which may be nil. goOn is false if
@@ -141,17 +141,17 @@ func (h *hooks) arrive(r *colly.Request) (fed *fedPage, goOn bool) {
 
 // settle admits or refuses a page. goOn is false if the page is not sent now and needs no record for
 // its next hook: it was given back to the urlstore.Store, it is fresh, or a loop of retries was ended.
-func (h *hooks) settle(q *request, r *colly.Request) (goOn bool) {
+func (h *hooks) settle(q *gate.Request, r *colly.Request, fed *fedPage) (goOn bool) {
 	row := h.retries.Refused(r)
 	if row.Exhausted() && row.Later {
 		h.brake(q)
 	}
-	err := h.admit(q, r)
+	err := h.admit(q, r, fed)
 	switch {
 	case err == nil:
 		return true
 	case errors.Is(err, errReturned):
-		h.returnPage(q, r)
+		h.returnPage(q, r, fed)
 		return false
 	case errors.Is(err, errFresh):
 		h.skipFresh(q, r)
@@ -176,37 +176,37 @@ func (h *hooks) laterCallbacks() int {
 }
 
 // newPage returns the record of a page.
-func (h *hooks) newPage(r *colly.Request, fed *fedPage) *request {
+func (h *hooks) newPage(r *colly.Request, fed *fedPage) *gate.Request {
 	of := reporter.IDs{Collector: h.c.ID, Request: r.ID, Page: h.report.NewPage(h.c.Context)}
-	q := h.newRequest(r.URL, page{IDs: of, fed: fed, store: h.pageStoreOf(r)})
+	p := gate.Page{IDs: of, Store: h.pageStoreOf(r)}
 	if fed != nil {
-		q.from = fed.from
+		p.From = fed.from
+		p.OnEnd = fed.awaitHook
 	}
-	return q
+	return h.gate.NewRequest(r.URL, p)
 }
 
-// describe sets the target, the client and the header of q from a page.
-func (h *hooks) describe(q *request, r *colly.Request) {
-	q.target = judge.TargetOf(r.URL, r.Host, *r.Headers)
+// targetOf returns the target of a page.
+func (h *hooks) targetOf(r *colly.Request) judge.Target {
+	t := judge.TargetOf(r.URL, r.Host, *r.Headers)
 	if h.enforcesTags {
-		q.target.LinkedFrom = h.links.Origin(r)
+		t.LinkedFrom = h.links.Origin(r)
 	}
-	q.client = h
-	q.header = *r.Headers
+	return t
 }
 
 // admit judges a page, and waits until its host lets it in.
-func (h *hooks) admit(q *request, r *colly.Request) error {
+func (h *hooks) admit(q *gate.Request, r *colly.Request, fed *fedPage) error {
 	ctx := h.c.Context
-	h.describe(q, r)
-	if h.frontier.mustReturnUnchecked(ctx, q) {
+	q.Describe(h.targetOf(r), h, *r.Headers)
+	if h.frontier.mustReturnUnchecked(ctx, q, fed) {
 		return errReturned
 	}
-	err := h.gate.check(ctx, q)
-	if err == nil && h.frontier.mustReturn(q) {
+	err := h.gate.Check(ctx, q)
+	if err == nil && h.frontier.mustReturn(q, fed) {
 		return errReturned
 	}
-	q.compare(ctx, h.shadows)
+	q.Compare(ctx)
 	h.noteDry(q, r)
 	if err != nil {
 		return err
@@ -214,25 +214,26 @@ func (h *hooks) admit(q *request, r *colly.Request) error {
 	if cached(h.c, r) { // a page that is not sent does not wait
 		return nil
 	}
-	if q.IsKnownFresh(ctx, q.now, q.verdict.Settings) {
+	if q.IsFresh(ctx) {
 		return errFresh
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return h.gate.enter(ctx, q, h.tellDebugger)
+	return h.gate.Enter(ctx, q, h.tellDebugger)
 }
 
 // refuse makes a page fail that OnRequest has not admitted. A page whose robots.txt got no response
 // may still come from CacheDir, and may be admitted in OnRequestHeaders if its headers change.
-func (h *hooks) refuse(q *request, r *colly.Request, err error) {
-	q.refuse(err)
+func (h *hooks) refuse(q *gate.Request, r *colly.Request, err error) {
 	o := outcomeOf(err)
-	switch {
-	case o.silent:
-		q.unanswered = r.Headers.Clone()
-	case !o.limited: // a page from CacheDir is not sent
-		q.uncached = keepFromCache(h.c, r)
+	if o.silent {
+		q.RefuseUnanswered(err, *r.Headers)
+		return
+	}
+	q.Refuse(err)
+	if !o.limited { // a page from CacheDir is not sent
+		q.Uncached = keepFromCache(h.c, r)
 	}
 }
 
@@ -247,31 +248,31 @@ func (h *hooks) afterOnRequest(r *colly.Request) {
 	if r.IsAbort() || h.retired() {
 		return
 	}
-	q := h.takeRequest(r.URL)
+	q := h.gate.Take(r.URL)
 	switch {
 	case q == nil:
 	case h.mayFailEarly(q, r):
 		h.failEarly(q, r)
 	default:
-		q.release()
+		q.Release()
 	}
 }
 
 // mayFailEarly reports whether a page fails in OnRequest. A page may be refused and still come from
 // CacheDir.
-func (h *hooks) mayFailEarly(q *request, r *colly.Request) bool {
-	return q.stillRefused(*r.Headers) && h.failsEarly() && !cached(h.c, r)
+func (h *hooks) mayFailEarly(q *gate.Request, r *colly.Request) bool {
+	return q.StillRefused(*r.Headers) && h.failsEarly() && !cached(h.c, r)
 }
 
 // failEarly makes a refused page fail as it would in the transport.
-func (h *hooks) failEarly(q *request, r *colly.Request) {
-	if q.uncached {
+func (h *hooks) failEarly(q *gate.Request, r *colly.Request) {
+	if q.Uncached {
 		allowCache(r)
 	}
 	if body, ok := r.Body.(io.Closer); ok {
 		body.Close() // as the transport does
 	}
-	err := h.reject(h.c.Context, q, q.refusal)
+	err := h.gate.Reject(h.c.Context, q, q.Refusal())
 	h.handle.Fail(r, &url.Error{Op: operationOf(r.Method), URL: r.URL.Redacted(), Err: err})
 }
 
@@ -284,9 +285,9 @@ func operationOf(method string) string {
 }
 
 // noteDry remembers in a dry run why a page would be denied, until it has a response.
-func (h *hooks) noteDry(q *request, r *colly.Request) {
+func (h *hooks) noteDry(q *gate.Request, r *colly.Request) {
 	if h.dryRun {
-		h.tracked.Deny(r, q.dry)
+		h.tracked.Deny(r, q.Dry())
 	}
 }
 
@@ -302,51 +303,40 @@ func (h *hooks) onRequestHeaders(r *colly.Request) {
 	}
 	fed := h.fedPageOf(r)
 	fed.stopWait()
-	q := h.takeRequest(r.URL)
+	q := h.gate.Take(r.URL)
 	if q == nil { // the record was dropped while the request waited for a LimitRule slot
 		q = h.newPage(r, fed)
 	}
-	q.now = time.Now()
-	if q.uncached {
+	q.Tick()
+	if q.Uncached {
 		allowCache(r)
 	}
-	q.early = h.handle.ResponseHeadersCallbacks() > 0
-	if h.byCollector {
-		name := h.c.UserAgent
-		q.name = &name
-	}
-	if h.c.Async && h.sitemaps.pending() {
-		h.tracked.Watch(r)
-		q.after = func() { h.expectHook(r) }
-	}
-	err := h.takeStart(q, r)
+	h.prepare(q, r)
+	err := h.gate.Resume(h.c.Context, q, h.targetOf(r), h, *r.Headers)
 	h.noteDry(q, r)
 	if err != nil {
-		q.refuse(err)
+		q.Refuse(err)
 		if h.closed.Load() && !h.handle.Stay(h.controller) {
 			r.Abort() // no transport of the plugin will see it
 		}
 	}
-	q.release()
+	q.Release()
 }
 
-// takeStart takes the time of the page's start. It judges the page again if a callback has changed its
-// target or if another policy applies now.
-func (h *hooks) takeStart(q *request, r *colly.Request) error {
-	ctx := h.c.Context
-	if q.stillRefused(*r.Headers) {
-		return q.refusal
+// prepare tells q what is known only just before the page is sent.
+func (h *hooks) prepare(q *gate.Request, r *colly.Request) {
+	early := h.handle.ResponseHeadersCallbacks() > 0
+	name := (*string)(nil)
+	if h.byCollector {
+		current := h.c.UserAgent
+		name = &current
 	}
-	judged := q.target
-	h.describe(q, r)
-	if q.refusal != nil || !q.hasSameURL() || q.target != judged || q.newest(ctx) != q.verdict.Policy {
-		err := h.gate.check(ctx, q)
-		if err != nil {
-			return err
-		}
-		q.recall(ctx, q.verdict.Settings)
+	also := (func())(nil)
+	if h.c.Async && h.sitemaps.pending() {
+		h.tracked.Watch(r)
+		also = func() { h.expectHook(r) }
 	}
-	return h.gate.start(ctx, q, false)
+	q.Prepare(early, name, also)
 }
 
 // onResponse is called before the user's callbacks, which may take long.
@@ -366,10 +356,10 @@ func (h *hooks) onResponse(r *colly.Response) {
 	if !h.enforcesTags && hasTagHeaders(r) {
 		h.readTags(r)
 	}
-	q := h.takeRequest(r.Request.URL)
+	q := h.gate.Take(r.Request.URL)
 	h.countLate(r, q)
 	if q != nil {
-		q.close()
+		q.Close()
 	}
 }
 
@@ -390,11 +380,11 @@ func (h *hooks) countRefused(r *colly.Response, err error) {
 		return
 	}
 	o := outcomeOf(err)
-	if q := h.takeRequest(r.Request.URL); q != nil {
-		if q.refusal != nil {
-			o = outcomeOf(&refusedError{cause: q.refusal})
+	if q := h.gate.Take(r.Request.URL); q != nil {
+		if q.Refusal() != nil {
+			o = outcomeOf(&refusedError{cause: q.Refusal()})
 		}
-		q.release()
+		q.Release()
 	}
 	if o.refusal != nil {
 		h.retries.Refuse(r.Request, o.denial())
@@ -411,9 +401,9 @@ func (h *hooks) onError(r *colly.Response, err error) {
 	if wouldDeny != nil {
 		h.deny(r.Request, wouldDeny)
 	}
-	q := h.takeRequest(r.Request.URL)
-	if q != nil && q.refusal != nil {
-		err = &refusedError{cause: q.refusal} // the request has not reached the controller
+	q := h.gate.Take(r.Request.URL)
+	if q != nil && q.Refusal() != nil {
+		err = &refusedError{cause: q.Refusal()} // the request has not reached the controller
 	}
 	o := outcomeOf(err)
 	if o.refusal != nil {
@@ -422,7 +412,7 @@ func (h *hooks) onError(r *colly.Response, err error) {
 		h.countLate(r, q)
 	}
 	if q != nil {
-		q.close()
+		q.Close()
 	}
 	h.finish(r.Request, r.StatusCode, o)
 }
@@ -450,8 +440,8 @@ func (h *hooks) onScraped(r *colly.Response) {
 func (h *hooks) finish(r *colly.Request, status int, o outcome) {
 	h.reportResult(h.fedPageOf(r), status, o)
 	h.readSitemaps()
-	if h.closed.Load() && h.requests.Empty() {
-		h.handle.Release(h.controller, h.requests.Empty)
+	if h.closed.Load() && h.gate.Empty() {
+		h.handle.Release(h.controller, h.gate.Empty)
 	}
 }
 
@@ -477,10 +467,10 @@ func (h *hooks) expectHook(r *colly.Request) {
 	}
 }
 
-// countLate counts a response that request.Answered has not counted. If q is not nil, the response
+// countLate counts a response that gate.Request.Answered has not counted. If q is not nil, the response
 // is from the collector's cache. Otherwise it may be a redirect that was not followed, which
-// request.Answered has not counted as a page.
-func (h *hooks) countLate(r *colly.Response, q *request) {
+// gate.Request.Answered has not counted as a page.
+func (h *hooks) countLate(r *colly.Response, q *gate.Request) {
 	switch {
 	case q != nil && r.StatusCode != 0:
 		q.Host.Count(1, 0)
@@ -505,8 +495,8 @@ func (h *hooks) deny(r *colly.Request, err error) {
 
 // endRetries aborts a page that OnDenied or OnError retries again and again although it is denied.
 // Otherwise such a loop would never end, and would use up the stack of a synchronous collector.
-func (h *hooks) endRetries(q *request, r *colly.Request, err error) {
-	q.close()
+func (h *hooks) endRetries(q *gate.Request, r *colly.Request, err error) {
+	q.Close()
 	r.Abort()
 	h.warnOfRetries(r, err)
 	page := h.fedPageOf(r)
@@ -542,14 +532,14 @@ func (h *hooks) warnOfRetries(r *colly.Request, err error) {
 
 // brake delays a page by one second. It is called for a page that a callback retries again and
 // again while the reason of its denials may still pass. Nothing else slows such a loop down.
-func (h *hooks) brake(q *request) {
+func (h *hooks) brake(q *gate.Request) {
 	ctx, release := h.policies.Until(h.c.Context)
 	defer release()
 	select {
 	case <-time.After(time.Second):
 	case <-ctx.Done():
 	}
-	q.now = time.Now()
+	q.Tick()
 }
 
 // tellDebugger sends the collector's debugger the events that it has not received. Each hook calls
@@ -601,204 +591,54 @@ func (h *hooks) Forbids(u *url.URL) error { return backend.Forbids(h.c, u) }
 // transport may choose the proxy by the context, so each collector is a caller of its own.
 func (h *hooks) Caller() any { return h.c.ID }
 
-// A controller sees every request of the collectors when it goes on the wire. It lets requests pass
-// that the hooks have admitted, and admits those that no hook of Colly has seen: redirects,
-// requests that an OnRequestHeaders callback has changed, and requests of clones that are not
-// attached. It implements backend.Controller.
-type controller struct{ *core }
-
-// Knows implements backend.Controller.
-func (ctl *controller) Knows(u *url.URL) bool { return ctl.requests.Has(u) }
-
-// Before implements backend.Controller.
-func (ctl *controller) Before(s *backend.Seam, req *http.Request) (backend.Trip, error) {
-	if !judge.HasRobots(req.URL) {
-		return nil, nil
-	}
-	q := ctl.takeRequest(req.URL)
-	if q != nil && q.refusal != nil && q.hasSameURL() {
-		return nil, ctl.reject(req.Context(), q, q.refusal)
-	}
-	sent := judge.TargetOf(req.URL, req.Host, req.Header)
-	if q != nil && !(q.hasSameURL() && q.target.HostHeader == sent.HostHeader) {
-		q.close() // it was admitted for another URL or site
-		q = nil
-	}
-	seen := q != nil
-	if !seen {
-		q = ctl.newWireRequest(s, req)
-	}
-	q.seam = s
-	q.header = req.Header
-	sameName := seen && ctl.sameName(q, sent)
-	if !sameName {
-		q.GiveBack() // robots.txt may have to be read under the new name, which takes a turn
-	}
-	if sameName {
-		err := ctl.gate.charge(q)
-		if err != nil {
-			return nil, ctl.reject(req.Context(), q, err)
-		}
-	}
-	if !sameName || !q.Ticket.OnWire() {
-		q.target = sent
-		err := ctl.admit(req.Context(), q)
-		if err != nil {
-			return nil, ctl.reject(req.Context(), q, err)
-		}
-	}
-	ctl.send(q, s, req)
-	return q, nil
-}
-
-// send prepares q, which has started, for the wire.
-func (ctl *controller) send(q *request, s *backend.Seam, req *http.Request) {
-	q.ctx = req.Context()
-	q.Through = s.Transport()
-	q.makeConditional(req)
-	ctl.prepareTrace(q, req)
-	q.HandOver()
-}
-
-// newWireRequest returns the record of a request that no hook has admitted, or that has changed
-// since then.
-func (ctl *controller) newWireRequest(s *backend.Seam, req *http.Request) *request {
-	before := req.Response
-	if before == nil {
-		s.Keep()
-		ctl.report.Warn("a request reached the transport that the plugin had not seen: a clone or collector without Attach, or an OnRequestHeaders callback that changes the URL", "url", req.URL.Redacted())
-		ctl.frontier.drop(req)
-		of := reporter.IDs{Page: ctl.report.NewPage(req.Context())}
-		return ctl.newRequest(req.URL, page{IDs: of, early: true}) // the callbacks of its collector are not known
-	}
-	p, _ := handedOn(before)
-	q := ctl.newRequest(req.URL, p)
-	q.follow(before)
-	return q
-}
-
-// sameName reports whether robots.txt is read under the same name for the target that is sent as
-// for the target that was judged. A callback may have changed the User-Agent header in between.
-func (ctl *controller) sameName(q *request, sent judge.Target) bool {
-	v := &q.verdict
-	if q.target.UserAgent == sent.UserAgent || v.Settings.IgnoreRobots || v.Settings.ByCollector() {
-		return true
-	}
-	judged, err := ctl.policies.Reader(v.Settings, q.target.UserAgent)
-	if err != nil {
-		return false
-	}
-	now, err := ctl.policies.Reader(v.Settings, sent.UserAgent)
-	return err == nil && now.Name == judged.Name
-}
-
-// admit judges a request as it is on the wire, and waits for its turn. A redirect of a collector
-// fails with ErrRedirectWait if the wait is too long. A request of a clone waits as long as a page
-// does, and a redirect of a client, which holds no slot, as long as its context allows.
-func (ctl *controller) admit(ctx context.Context, q *request) error {
-	if q.redirect && q.entry != nil {
-		return ctl.admitRedirect(ctx, q)
-	}
-	err := ctl.checkWithoutHook(ctx, q)
-	if err != nil {
-		return err
-	}
-	q.recall(ctx, q.verdict.Settings)
-	return ctl.gate.start(ctx, q, true)
-}
-
-// admitRedirect is admit for a redirect of a collector. The delay of its host may become known only
-// when it is judged.
-func (ctl *controller) admitRedirect(ctx context.Context, q *request) error {
-	delay := ctl.wire.Hosts.Delay(time.Now(), hostname.Of(q.target.URL))
-	err := atMost(ctx, redirectPatience(delay), func(ctx context.Context) error {
-		return ctl.checkWithoutHook(ctx, q)
-	})
-	if err != nil {
-		return err
-	}
-	q.recall(ctx, q.verdict.Settings)
-	delay = q.Host.Delay(time.Now())
-	return atMost(ctx, redirectPatience(delay), func(ctx context.Context) error {
-		return ctl.gate.start(ctx, q, true)
-	})
-}
-
-// atMost calls wait with a context that ends with ErrRedirectWait after d.
-func atMost(ctx context.Context, d time.Duration, wait func(context.Context) error) error {
-	patient, cancel := context.WithTimeoutCause(ctx, d, ErrRedirectWait)
-	defer cancel()
-	return wait(patient)
-}
-
-// checkWithoutHook checks q, and logs a denial of a dry run, because no hook does so.
-func (ctl *controller) checkWithoutHook(ctx context.Context, q *request) error {
-	err := ctl.gate.check(ctx, q)
-	if q.dry != nil {
-		ctl.onDenied.notSent(ctl.report, q.target.URL, q.dry, true)
-	}
-	return err
-}
-
-// reject ends q, which is not sent because of err. ctx is the context of q. reject returns the
-// error that a *url.Error has to wrap.
-func (c *core) reject(ctx context.Context, q *request, err error) error {
-	o := outcomeOf(err)
-	switch {
-	case o.denied != nil:
-		countDenied(c.judge, q.Host, o.denied, q.IDs)
-	case o.forbidden, o.late:
-		c.report.TellUnsent(q.target.URL, err, q.IDs)
-	case o.foreign: // another process requests it
-	default:
-		c.report.TellGivenUp(q.target.URL, err, q.IDs)
-		if q.Host != nil && o.isEnd(ctx) {
-			reporter.MarkEnded(q.Host, o.closed)
-			c.unsent.Add(o.closed)
-		}
-	}
-	refused := &refusedError{cause: err, url: q.target.URL.Redacted()}
-	q.close()
-	return refused
-}
-
-// prepareTrace sets the fields of the events of q, which is about to go on the wire.
-func (ctl *controller) prepareTrace(q *request, req *http.Request) {
-	q.Trace.Report = ctl.report
-	q.Trace.URL = q.target.URL
-	q.Trace.IDs = q.IDs
-	q.Trace.Ready = q.now
-	q.Trace.Kind = report.RequestPage
-	if q.redirect && req.Response.Request != nil {
-		q.Trace.Kind = report.RequestRedirect
-		if ctl.report.Events.Active() {
-			q.Trace.From = req.Response.Request.URL.Redacted()
-		}
-	}
-	q.traceDecision()
+// A controller is the gate.Controller of the collectors of a plugin.
+type controller struct {
+	gate.Controller
+	core *core
 }
 
 // Redirected implements backend.Controller. Colly has marked the target of the redirect as visited.
 func (ctl *controller) Redirected(req *http.Request, err error) {
 	o := outcomeOf(err)
-	if ctl.frontier != nil && !o.visited {
-		ctl.frontier.visits.Drop(arrivals.HashOfURL(req.URL.String()))
+	if ctl.core.frontier != nil && !o.visited {
+		ctl.core.frontier.visits.Drop(arrivals.HashOfURL(req.URL.String()))
 	}
 }
 
-// Followed implements backend.Controller.
-func (ctl *controller) Followed(redirect *http.Request) {
-	ctl.report.Warn("the transport follows redirects by itself: they are sent before robots.txt and the crawl delay are known; make its http.Client return http.ErrUseLastResponse from CheckRedirect", "url", redirect.URL.Redacted())
+// A root implements gate.Root.
+type root struct{ *core }
+
+// Refused implements gate.Root.
+func (c root) Refused(ctx context.Context, q *gate.Request, err error) error {
+	o := outcomeOf(err)
+	u := q.URL()
+	switch {
+	case o.denied != nil:
+		o.denied.first = c.judge.CountDenied(q.Host, &o.denied.Decision, q.IDs)
+	case o.forbidden, o.late:
+		c.report.TellUnsent(u, err, q.IDs)
+	case o.foreign: // another process requests it
+	default:
+		c.report.TellGivenUp(u, err, q.IDs)
+		if q.Host != nil && o.isEnd(ctx) {
+			reporter.MarkEnded(q.Host, o.Closed)
+			c.unsent.Add(o.Closed)
+		}
+	}
+	return &refusedError{cause: err, url: u.Redacted()}
 }
 
-// Stray implements backend.Controller. It does not warn of robots.txt: Colly's built-in check
-// requests that without the context of its collector, so the request seems to belong to no plugin.
-func (ctl *controller) Stray(req *http.Request) {
-	if !judge.HasRobots(req.URL) || req.URL.Path == "/robots.txt" {
-		return
-	}
-	ctl.report.Warn("a request that the plugin does not govern was sent: its collector was cloned before Attach and shares its client; attach it as well, or give it a client of its own", "url", req.URL.Redacted())
+// IsDenied implements gate.Root.
+func (root) IsDenied(err error) bool {
+	o := outcomeOf(err)
+	return o.denied != nil
 }
+
+// WouldDeny implements gate.Root.
+func (c root) WouldDeny(u *url.URL, err error) { c.onDenied.notSent(c.report, u, err, true) }
+
+// Unseen implements gate.Root.
+func (c root) Unseen(req *http.Request) { c.frontier.drop(req) }
 
 // checkOnce calls selfCheck the first time. It does not use a sync.Once, because other requests
 // would wait while selfCheck logs.

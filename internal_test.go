@@ -155,43 +155,43 @@ func fiveRules(tb testing.TB, url string) (*hooks, *colly.Request) {
 	return l, r
 }
 
-// TestRulesDoNotAllocate checks that rules and limits need no memory for a page that they allow. (A
-// page that waits for its host needs a function that asks the limits again.)
+// TestRulesDoNotAllocate checks that rules and limits need no memory for a request that they allow and
+// count. (A page that waits for its host needs a function that asks the limits again.)
 func TestRulesDoNotAllocate(t *testing.T) {
 	if underRace() {
 		t.Skip("the race detector also allocates")
 	}
 	const url = "http://example.test/some/page.html"
-	with, page := fiveRules(t, url)
-	q := with.newPage(page, nil)
-	defer q.close()
-	ask := func() {
-		with.describe(q, page)
-		if err := with.gate.check(t.Context(), q); err != nil {
-			t.Fatal(err)
-		}
-		if err := with.gate.charge(q); err != nil {
-			t.Fatal(err)
-		}
+	req, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if n := testing.AllocsPerRun(100, ask); n != 0 {
-		t.Errorf("a page with five rules allocates %v times", n)
+	allocations := func(l *hooks) float64 {
+		return testing.AllocsPerRun(100, func() {
+			q, err := l.gate.Acquire(t.Context(), req, l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q.Finish(nil)
+		})
+	}
+	without, _ := warm(t, 9, url)
+	with, _ := fiveRules(t, url)
+	want := allocations(without)
+	got := allocations(with)
+	if got != want || with.gate.PagesSent("example.test") < 100 {
+		t.Errorf("%v allocations with five rules, %v without; %d requests were counted", got, want, with.gate.PagesSent("example.test"))
 	}
 }
 
-// BenchmarkRules measures what rules cost: the hook in OnRequest without rules, and the judgement of
-// a page without rules and with five of them.
+// BenchmarkRules measures the hook in OnRequest without rules, and with five of them.
 func BenchmarkRules(b *testing.B) {
 	const url = "http://example.test/some/page.html"
 	judge := func(l *hooks, r *colly.Request) func(*testing.B) {
 		return func(b *testing.B) {
-			q := l.newPage(r, nil)
-			defer q.close()
-			l.describe(q, r)
 			b.ReportAllocs()
 			for b.Loop() {
-				l.gate.check(b.Context(), q)
-				l.gate.charge(q)
+				l.onRequest(r)
 			}
 		}
 	}
@@ -441,8 +441,8 @@ func factsOf(o outcome) string {
 	names := []string{"refusal", "denied", "private", "forbidden", "foreign", "unpaced", "late", "closed", "unread", "silent", "limited",
 		"unsent", "reset", "canceled", "visited", "aborted", "filtered", "maximum", "temporary", "laterDenial", "versionedDenial"}
 	denial := o.denial()
-	facts := []bool{o.refusal != nil, o.denied != nil, o.private, o.forbidden, o.foreign, o.unpaced, o.late, o.closed, o.unread, o.silent, o.limited,
-		o.unsent, o.reset, o.canceled, o.visited, o.aborted, o.filtered, o.maximum, o.temporary(), denial.Later, !denial.Version.IsZero()}
+	facts := []bool{o.refusal != nil, o.denied != nil, o.private, o.forbidden, o.foreign, o.unpaced, o.late, o.Closed, o.unread, o.silent, o.limited,
+		o.Unsent, o.Reset, o.Canceled, o.visited, o.aborted, o.filtered, o.maximum, o.temporary(), denial.Later, !denial.Version.IsZero()}
 	var found []string
 	for i, is := range facts {
 		if is {

@@ -17,7 +17,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/arrivals"
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/exchange"
-	"github.com/collyrobots/collyrobots/internal/handoff"
+	"github.com/collyrobots/collyrobots/internal/gate"
 	"github.com/collyrobots/collyrobots/internal/judge"
 	"github.com/collyrobots/collyrobots/internal/nofollow"
 	"github.com/collyrobots/collyrobots/internal/policy"
@@ -35,6 +35,7 @@ import (
 type Plugin struct {
 	*core
 	controller *controller
+	clients    gate.Clients // the controller of http.Clients
 
 	// mu protects the fields below it. Close holds it while it releases the collectors.
 	mu    sync.Mutex
@@ -61,9 +62,9 @@ func New(opts ...Option) (*Plugin, error) {
 	j := judge.New(&config.Settings, w, policies)
 	j.DryRun = config.dryRun
 	j.Shard = config.shard
+	j.Disallow = disallowed
 	c := &core{
 		judge:       j,
-		gate:        newGate(j),
 		settings:    j.Settings,
 		dryRun:      j.DryRun,
 		shard:       j.Shard,
@@ -74,14 +75,14 @@ func New(opts ...Option) (*Plugin, error) {
 		onUnchanged: config.onUnchanged,
 		started:     time.Now(),
 		bubbled:     inBubble(),
-		requests:    handoff.New((*request).abandon),
 		tracked:     track.NewRequests[arrival](),
-		shadows:     judge.NewShadows(config.shadows),
 		untracked:   newUntracked(),
 	}
+	c.gate = gate.New(j, root{core: c})
+	c.gate.Shadows = judge.NewShadows(config.shadows)
 	if config.feed != nil {
 		c.sitemaps = newSitemaps(c, *config.feed)
-		c.gate.sitemaps = c.sitemaps
+		c.gate.Offer = c.sitemaps.offer
 		c.fed.inUse.Store(true)
 	}
 	if config.revalidates() {
@@ -91,7 +92,12 @@ func New(opts ...Option) (*Plugin, error) {
 		c.frontier = newFrontier(config.frontier, c)
 		w.AddStore(config.frontier)
 	}
-	return &Plugin{core: c, controller: &controller{core: c}}, nil
+	ctl := gate.NewController(c.gate)
+	return &Plugin{
+		core:       c,
+		controller: &controller{Controller: ctl, core: c},
+		clients:    gate.Clients{Controller: ctl},
+	}, nil
 }
 
 // A core is the state that the collectors of one plugin share.
@@ -100,7 +106,7 @@ func New(opts ...Option) (*Plugin, error) {
 // through one level of embedding at most.
 type core struct {
 	judge    *judge.Judge
-	gate     *gate
+	gate     *gate.Gate
 	sitemaps *sitemaps // nil if they are not followed
 	settings *judge.Settings
 	dryRun   bool
@@ -113,10 +119,8 @@ type core struct {
 	unsent    reporter.UnsentCounts
 	started   time.Time
 	bubbled   bool // it was made in a bubble of testing/synctest
-	requests  *handoff.Table[request]
 	tracked   *track.Requests[arrival]
 	retries   track.Retries
-	shadows   judge.Shadows
 	debuggers debuggers
 	fed       fedPages
 	links     nofollow.Pages   // pages with links that must not be followed
@@ -263,7 +267,7 @@ func (p *Plugin) Close() error {
 	p.policies.Close()
 	p.sitemaps.flush()
 	p.report.Events.Close()
-	if p.requests.Empty() {
+	if p.gate.Empty() {
 		p.debuggers.deliver()
 	}
 	p.tracked.Close()
@@ -271,7 +275,7 @@ func (p *Plugin) Close() error {
 	defer p.mu.Unlock()
 	for _, w := range p.hooks {
 		if h := w.Value(); h != nil {
-			h.handle.Release(p.controller, p.requests.Empty)
+			h.handle.Release(p.controller, p.gate.Empty)
 		}
 	}
 	p.hooks = nil
@@ -357,7 +361,7 @@ func (p *Plugin) warnOfUncheckedRequests(c *colly.Collector) {
 // isClosed reports whether ctl is the controller of a plugin that is closed.
 func isClosed(ctl backend.Controller) bool {
 	own, ok := ctl.(*controller)
-	return ok && own.closed.Load()
+	return ok && own.core.closed.Load()
 }
 
 // remember records a collector. From time to time it forgets those that are gone.

@@ -2,7 +2,6 @@ package collyrobots
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/gocolly/colly/v2"
 
+	"github.com/collyrobots/collyrobots/internal/gate"
 	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/judge"
 	"github.com/collyrobots/collyrobots/internal/reporter"
@@ -105,12 +105,6 @@ func (h *hooks) addPages() error {
 	return nil
 }
 
-// A knownPage is what the Store contains about the page of a request.
-type knownPage struct {
-	key    string             // of the record; "" before it was looked up
-	record *revalidate.Record // nil if there is none
-}
-
 // pageStoreOf returns the records for the page of r, or nil if r must not be made conditional.
 func (h *hooks) pageStoreOf(r *colly.Request) *revalidate.Collector {
 	if h.pages == nil || !h.hasRecord(r) || h.retries.IsMarked(r, track.Answered) {
@@ -140,78 +134,9 @@ func hasBody(r *colly.Request) bool {
 	return r.Body != http.NoBody
 }
 
-// recall looks up the record of q, whose host has the settings s, unless it was looked up before.
-func (q *request) recall(ctx context.Context, s *judge.HostSettings) {
-	if q.store == nil {
-		return
-	}
-	if !s.Revalidate {
-		q.known = knownPage{}
-		return
-	}
-	key := q.store.Key(q.target.URL)
-	if key != q.known.key {
-		q.known = knownPage{key: key, record: q.store.Recall(ctx, key)}
-	}
-}
-
-// IsKnownFresh implements applicant. It looks the page of q up first. A redirect is always sent.
-func (q *request) IsKnownFresh(ctx context.Context, now time.Time, s *judge.HostSettings) bool {
-	if q.redirect {
-		return false
-	}
-	q.recall(ctx, s)
-	known := q.known.record
-	return known != nil && s.SkipFresh && revalidate.Allows(q.header) && known.IsFresh(q.target.URL, q.header, now)
-}
-
-// makeConditional makes q conditional if its page is known. req is the request as it is sent.
-func (q *request) makeConditional(req *http.Request) {
-	q.Conditions = nil
-	if q.known.record == nil || !revalidate.Allows(req.Header) {
-		return
-	}
-	q.Conditions = q.known.record.Conditions(req.URL, req.Header)
-	if q.Conditions != nil {
-		q.store.Conditional.Add(1)
-	}
-}
-
-// isUnchanged reports whether a response says that the page of q has not changed. A site may also
-// answer 304 to a request that was not conditional, or to one that the program has made
-// conditional.
-func (q *request) isUnchanged(resp *http.Response) bool {
-	return q.Conditions != nil && resp.StatusCode == http.StatusNotModified
-}
-
-// unchangedMark is the name of a header field that marks the response of an unchanged page. Its
-// value is the record of the page. No site can send it, because it is not a token.
-const unchangedMark = "collyrobots: unchanged"
-
-// confirm changes resp, a response with status 304, so that Colly does not treat it as an error.
-// The result has status 200, no body, and the mark that makes the plugin skip the callbacks of the
-// user. Its Content-Type keeps Colly from parsing it. confirm returns a function that closes the body,
-// which may use the context of the request, so no lock of the request may be held.
-func (q *request) confirm(resp *http.Response) (closeBody func()) {
-	body := resp.Body
-	resp.Body = http.NoBody
-	resp.ContentLength = 0
-	resp.Uncompressed = true
-	resp.StatusCode = http.StatusOK
-	resp.Status = "200 OK"
-	resp.Header = q.known.record.Confirm(resp.Header)
-	resp.Header["Content-Type"] = []string{"application/octet-stream"}
-	resp.Header[unchangedMark] = []string{string(q.known.record.Encode())}
-	return func() {
-		if body != nil {
-			body.Close()
-		}
-	}
-}
-
 // isMarkedUnchanged reports whether r is the response of an unchanged page.
 func isMarkedUnchanged(r *colly.Response) bool {
-	return r.Headers != nil && (*r.Headers)[unchangedMark] != nil
+	return r.Headers != nil && (*r.Headers)[revalidate.UnchangedMark] != nil
 }
 
 // isUnchanged reports whether r is the response of an unchanged page of the collector. Without the
@@ -244,8 +169,8 @@ func (h *hooks) unchanged(r *colly.Request, status int) {
 var errFresh = errors.New("collyrobots: the page is fresh")
 
 // skipFresh ends the page of r, which is fresh. Colly calls no other hook for an aborted request.
-func (h *hooks) skipFresh(q *request, r *colly.Request) {
-	q.close()
+func (h *hooks) skipFresh(q *gate.Request, r *colly.Request) {
+	q.Close()
 	r.Abort()
 	h.revalidation.Fresh.Add(1)
 	page := h.fedPageOf(r)
@@ -277,7 +202,7 @@ func (h *hooks) keeper(r *colly.Response) func() {
 	if record == nil {
 		return func() { h.pages.Forget(key) }
 	}
-	if mark := (*r.Headers)[unchangedMark]; mark != nil {
+	if mark := (*r.Headers)[revalidate.UnchangedMark]; mark != nil {
 		old, err := revalidate.Decode([]byte(mark[0]))
 		if err == nil && !record.Outdates(old) {
 			return func() {}

@@ -1,7 +1,6 @@
 package collyrobots
 
 import (
-	"context"
 	"iter"
 	"slices"
 	"strings"
@@ -90,19 +89,19 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(report.HostStats
 		visit(stats)
 	}
 	s.GapOverDelay = s.Totals.GapOverDelay
-	s.Shadows = p.shadows.Statistics()
+	s.Shadows = p.gate.Shadows.Statistics()
 	return s
 }
 
 // addLimits sets the fields of StopRefused and MaxPages.
 func (p *Plugin) addLimits(s *report.HostStats) {
-	refusals := p.gate.refusals.hosts.Status(s.Host)
+	refusals := p.gate.Refusals(s.Host)
 	s.RefusalsInRow = refusals.InRow
 	s.Stopped = refusals.Since
 	s.NextTry = refusals.Until
 	s.MaxPages = p.settings.Of(s.Host).MaxPages
 	if s.MaxPages > 0 {
-		s.PagesSent = p.gate.pageLimit.sent.Used(s.Host)
+		s.PagesSent = p.gate.PagesSent(s.Host)
 	}
 }
 
@@ -112,14 +111,4 @@ func (p *Plugin) closedAt() time.Time {
 		return *at
 	}
 	return time.Time{}
-}
-
-// isCancelled reports whether the context of q has ended. If the request is that of an http.Client,
-// an expired deadline does not count: it is often the timeout of the client, and does not affect
-// other requests.
-func (q *request) isCancelled() bool {
-	if q.ctx == nil || q.ctx.Err() == nil {
-		return false
-	}
-	return q.entry != nil || q.ctx.Err() == context.Canceled
 }

@@ -114,6 +114,9 @@ const importRules = `
 	# From a target to a verdict. It does not know Colly.
 	internal/judge:    ./dialect ./report ./store ./usage ./internal/exchange ./internal/hostname ./internal/netguard ./internal/pace ./internal/policy ./internal/reporter ./internal/weburl
 
+	# Admits requests, and follows each of them until its exchange is over. It does not know Colly.
+	internal/gate:     ./report ./internal/backend ./internal/budget ./internal/exchange ./internal/handoff ./internal/hostname ./internal/judge ./internal/policy ./internal/reporter ./internal/revalidate ./internal/stop
+
 	# Signatures of requests. It does not know robots.txt or Colly.
 	webbotauth:        github.com/dunglas/httpsfv golang.org/x/net/http/httpguts !log !os
 
@@ -127,7 +130,7 @@ const importRules = `
 	internal/sigverify: !log !os
 
 	# The root package combines them.
-	.:                 ./report ./store/pacer ./store/urlstore ./webbotauth ./robotstags ./dialect ./sitemap ./store ./usage ./internal/arrivals ./internal/backend ./internal/budget ./internal/exchange ./internal/fanout ./internal/feed ./internal/handoff ./internal/hostname ./internal/judge ./internal/metatags ./internal/netguard ./internal/nofollow ./internal/pace ./internal/policy ./internal/redact ./internal/reporter ./internal/revalidate ./internal/seconds ./internal/stop ./internal/track ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage !reflect
+	.:                 ./report ./store/pacer ./store/urlstore ./webbotauth ./robotstags ./dialect ./sitemap ./store ./usage ./internal/arrivals ./internal/backend ./internal/exchange ./internal/fanout ./internal/feed ./internal/gate ./internal/hostname ./internal/judge ./internal/metatags ./internal/netguard ./internal/nofollow ./internal/pace ./internal/policy ./internal/redact ./internal/reporter ./internal/revalidate ./internal/seconds ./internal/track ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage !reflect
 
 	# The pages of a crawl, on disk. It does not know Colly or robots.txt.
 	frontier:           ./store/urlstore !net/http

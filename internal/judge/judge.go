@@ -31,12 +31,14 @@ type Judge struct {
 	Uses     Uses
 	Rules    []Rule
 	Limits   []Limit
+	Disallow func(*Denied) error // makes the error of a request that is denied
 
 	decided *decisions
 	tdm     tdmFiles
 }
 
-// New returns the judge of a new plugin. The caller sets the fields DryRun, Shard, Rules and Limits.
+// New returns the judge of a new plugin. The caller sets the fields DryRun, Shard, Rules, Limits and
+// Disallow.
 func New(s *Settings, w *exchange.Wire, p *Policies) *Judge {
 	return &Judge{
 		Settings: s,
@@ -73,7 +75,7 @@ type Applicant interface {
 
 // Verdict decides about t at now: the policy that applies decides first, then the rules of the plugin,
 // and then the limits of the host. It fetches robots.txt if necessary. by is the request for t, or nil
-// if there is none. Every decision about a URL is made here. Count and CountDenied count it.
+// if there is none. Every decision about a URL is made here. Enforce counts it.
 //
 // If t has a Host header, the policy is that of the site that the header names, and the host is that
 // of the URL, because it gets the request. The error is the context's, ErrClosed, a *ShardError or
@@ -263,6 +265,42 @@ func (j *Judge) Statistics() map[report.Reason]int { return j.decided.counts() }
 
 // Count counts v, which allows its URL.
 func (j *Judge) Count(v *Verdict) { j.decided.add(v.Reason) }
+
+// A Denied is a decision that denies a request. The root package makes the error of it.
+type Denied struct {
+	Decision report.Decision
+	First    bool // it is the first notable one of its host
+	Redirect bool // it denies the target of a redirect; the page itself was fetched
+}
+
+// Enforce counts v, the verdict on u, if v allows u, and returns no errors. Otherwise err says why
+// not. The caller must pass the decision of err to CountDenied when it is certain that the request is
+// not sent. In a dry run err is nil, and dry is the error, which Enforce has already counted. redirect
+// says that the request follows a redirect.
+func (j *Judge) Enforce(v *Verdict, u *url.URL, of reporter.IDs, redirect bool) (dry, err error) {
+	if v.Rule.Allowed {
+		j.Count(v)
+		return nil, nil
+	}
+	d := &Denied{Decision: v.Decision(u), Redirect: redirect}
+	if j.DryRun {
+		d.First = j.CountDenied(v.Host, &d.Decision, of)
+		return j.Disallow(d), nil
+	}
+	return nil, j.Disallow(d)
+}
+
+// EnforceNow is like Enforce for a request of the plugin's own, or a link, which is certainly not sent
+// after a denial.
+func (j *Judge) EnforceNow(v *Verdict, u *url.URL) error {
+	if j.DryRun || v.Rule.Allowed {
+		_, err := j.Enforce(v, u, reporter.IDs{}, false)
+		return err
+	}
+	d := &Denied{Decision: v.Decision(u)}
+	d.First = j.CountDenied(v.Host, &d.Decision, reporter.IDs{})
+	return j.Disallow(d)
+}
 
 // CountDenied counts a request to host that is denied, and sends the event. It reports whether this is
 // the first denial of the host that is notable. A denial is not notable if the host does not respond.

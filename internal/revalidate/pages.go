@@ -142,3 +142,7 @@ func isCorrupt(err error) bool {
 	corrupt := (*store.CorruptError)(nil)
 	return errors.As(err, &corrupt)
 }
+
+// UnchangedMark is the name of a header field that marks the response of an unchanged page. Its
+// value is the record of the page. No site can send it, because it is not a token.
+const UnchangedMark = "collyrobots: unchanged"

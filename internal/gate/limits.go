@@ -1,4 +1,4 @@
-package collyrobots
+package gate
 
 import (
 	"errors"
@@ -18,34 +18,34 @@ import (
 )
 
 // A responder sees the end of an exchange of a collector or a client. All responders of a plugin are
-// in gate.responders.
+// in Gate.responders.
 type responder interface {
 	// answered is called with each response. If again is true, the request is sent once more, and
 	// the responders after this one do not see the response. In that case the responder must have
 	// ended the ticket of q. log logs something when the lock of the exchange is no longer held; it
 	// may be nil.
-	answered(q *request, resp *http.Response) (again bool, log func())
+	answered(q *Request, resp *http.Response) (again bool, log func())
 	// failed is called when the exchange has failed, also while its body was read.
-	failed(q *request, err error) (log func())
+	failed(q *Request, err error) (log func())
 }
 
 // candidate returns the candidate of a request that was judged.
-func (q *request) candidate() judge.Candidate {
+func (q *Request) candidate() judge.Candidate {
 	return q.Complete(judge.CandidateOf(&q.verdict, &q.target))
 }
 
-// Complete implements applicant.
-func (q *request) Complete(c judge.Candidate) judge.Candidate {
+// Complete implements judge.Applicant.
+func (q *Request) Complete(c judge.Candidate) judge.Candidate {
 	c.Marks = &q.marks
 	if q.redirect {
-		c.Redirected = q.from
+		c.Redirected = q.From
 	}
 	return c
 }
 
 // charge is called just before q is sent. The limits count it. If they no longer allow it, charge
-// returns a *DisallowedError or, in a dry run, stores it in q.dry.
-func (g *gate) charge(q *request) error {
+// returns the error of Judge.Disallow or, in a dry run, stores it in q.dry.
+func (g *Gate) charge(q *Request) error {
 	if len(g.Limits) == 0 || q.dry != nil {
 		return nil
 	}
@@ -54,17 +54,14 @@ func (g *gate) charge(q *request) error {
 		return nil
 	}
 	q.verdict.Deny(d)
-	dry, err := enforce(g.Judge, &q.verdict, q.target.URL, q.IDs)
+	dry, err := g.Enforce(&q.verdict, q.target.URL, q.IDs, q.redirect)
 	q.dry = dry
-	if err != nil {
-		return q.denied(err)
-	}
-	return nil
+	return err
 }
 
 // take makes all limits count q. If one of them denies it, none counts it. The last limit counts
 // first: then the first one, which decides, does not count a request that another limit denies.
-func (g *gate) take(q *request) *judge.Denial {
+func (g *Gate) take(q *Request) *judge.Denial {
 	c := q.candidate()
 	if d := g.LimitOf(q.now, c); d != nil {
 		return d
@@ -79,7 +76,7 @@ func (g *gate) take(q *request) *judge.Denial {
 }
 
 // refund undoes charge if q was never sent.
-func (q *request) refund() {
+func (q *Request) refund() {
 	if q.marks.None() || q.WasSent() {
 		return
 	}
@@ -96,7 +93,7 @@ func (q *request) refund() {
 var errDenied = errors.New("a limit of the host is reached")
 
 // endWaitIfDenied makes Enter of the host of q return errDenied if a limit of the host is reached.
-func (g *gate) endWaitIfDenied(q *request) {
+func (g *Gate) endWaitIfDenied(q *Request) {
 	concerns := func(l judge.Limit) bool { return l.Concerns(q.verdict.Settings) }
 	if g.DryRun || !slices.ContainsFunc(g.Limits, concerns) {
 		return
@@ -111,7 +108,7 @@ func (g *gate) endWaitIfDenied(q *request) {
 
 // addFeatures adds the rules, the limits and the responders whose options are set for any host. The
 // responder of StopRefused counts refusals also without the option.
-func (g *gate) addFeatures() {
+func (g *Gate) addFeatures() {
 	s := g.Settings
 	g.Rules = appendIf(g.Rules, s.IsForAny(func(s *judge.HostSettings) bool { return s.EnforceUsage }), judge.Rule(judge.UsageRule{}))
 	g.Rules = appendIf(g.Rules, s.IsForAny(func(s *judge.HostSettings) bool { return s.EnforceTags }), judge.Rule(judge.NofollowRule{}))
@@ -169,7 +166,7 @@ func (l *pageLimit) isCounted(c judge.Candidate) bool {
 
 // pageLimitReached returns the denial of a host whose budget is used up.
 func pageLimitReached(most int) *judge.Denial {
-	return &judge.Denial{Reason: report.ReasonBudget, Describe: func(d *Decision) { d.MaxPages = most }}
+	return &judge.Denial{Reason: report.ReasonBudget, Describe: func(d *report.Decision) { d.MaxPages = most }}
 }
 
 // A refusals is the limit and the responder of the option StopRefused. It denies the pages of hosts
@@ -214,14 +211,14 @@ func (l *refusals) isProbe(m *judge.Marks, host string) bool { return m.Of(l).Ho
 
 // hostStopped returns the denial of a host that is stopped.
 func hostStopped(s stop.Status) *judge.Denial {
-	return &judge.Denial{Reason: report.ReasonRefused, Describe: func(d *Decision) {
+	return &judge.Denial{Reason: report.ReasonRefused, Describe: func(d *report.Decision) {
 		d.Refusals = s.InRow
 		d.NextTry = s.Until
 	}}
 }
 
 // answered records whether the host has refused or accepted q.
-func (l *refusals) answered(q *request, resp *http.Response) (again bool, log func()) {
+func (l *refusals) answered(q *Request, resp *http.Response) (again bool, log func()) {
 	if q.dry != nil {
 		return false, nil // outside a dry run, q would not have been sent
 	}
@@ -238,9 +235,8 @@ func (l *refusals) answered(q *request, resp *http.Response) (again bool, log fu
 
 // failed records the error of q. A connection that was reset right after the request is a refusal.
 // A reset connection to a proxy does not count, because the proxy may have caused it.
-func (l *refusals) failed(q *request, err error) (log func()) {
-	o := outcomeOf(err)
-	if q.Replied || q.dry != nil || !q.WasSent() || !o.reset || q.IsByPeer() {
+func (l *refusals) failed(q *Request, err error) (log func()) {
+	if q.Replied || q.dry != nil || !q.WasSent() || !exchange.FailureOf(err).Reset || q.IsByPeer() {
 		return nil
 	}
 	if time.Since(q.Ticket.Start().At) > rightAfter {
@@ -254,7 +250,7 @@ func (l *refusals) failed(q *request, err error) (log func()) {
 const rightAfter = 10 * time.Second
 
 // refused records that the host has refused q, with a status or with an error.
-func (l *refusals) refused(q *request, status int, err error) (log func()) {
+func (l *refusals) refused(q *Request, status int, err error) (log func()) {
 	limit := q.verdict.Settings.StopRefused
 	q.Host.CountRefusal()
 	s, notable := l.hosts.Refused(time.Now(), q.Host.Name(), limit, l.isProbe(&q.marks, q.Host.Name()))
@@ -269,7 +265,7 @@ func (l *refusals) refused(q *request, status int, err error) (log func()) {
 // request.
 type throttledRetries struct{}
 
-func (r *throttledRetries) answered(q *request, resp *http.Response) (again bool, log func()) {
+func (r *throttledRetries) answered(q *Request, resp *http.Response) (again bool, log func()) {
 	if !exchange.Throttled(resp) || isChallenge(resp.Header) || q.ctx == nil || !backend.Repeatable(resp.Request) {
 		return false, nil
 	}
@@ -285,17 +281,17 @@ func (r *throttledRetries) answered(q *request, resp *http.Response) (again bool
 	return true, nil
 }
 
-func (r *throttledRetries) failed(*request, error) (log func()) { return nil }
+func (r *throttledRetries) failed(*Request, error) (log func()) { return nil }
 
 // A signedRetries is the responder of the option SignWhenAsked, and of SignRequests for sites that
 // ask for a nonce.
 type signedRetries struct{}
 
-func (signedRetries) answered(q *request, resp *http.Response) (again bool, log func()) {
+func (signedRetries) answered(q *Request, resp *http.Response) (again bool, log func()) {
 	return q.SignsAgain(resp), nil
 }
 
-func (signedRetries) failed(*request, error) (log func()) { return nil }
+func (signedRetries) failed(*Request, error) (log func()) { return nil }
 
 // The rest of this file decides which results of a page are refusals for StopRefused. Package
 // internal/stop counts them and decides when a host is stopped.
@@ -339,7 +335,7 @@ func isSuccess(status int) bool {
 // isByProxy reports whether a proxy has answered q itself and says so in the header. This is
 // possible only for http URLs. For https URLs, a proxy forwards encrypted bytes, and if it rejects
 // CONNECT, there is no response.
-func (q *request) isByProxy(resp *http.Response) bool {
+func (q *Request) isByProxy(resp *http.Response) bool {
 	if !q.IsByPeer() || q.target.URL.Scheme != "http" {
 		return false
 	}
@@ -354,24 +350,8 @@ func (q *request) isByProxy(resp *http.Response) bool {
 	return false
 }
 
-// recordFailure passes the error of q, which may be nil, to the responders. log logs what follows
-// from it, and may be nil.
-func (q *request) recordFailure(err error) (log func()) {
-	if err == nil {
-		return nil
-	}
-	if q.isCancelled() {
-		o := outcomeOf(err)
-		reporter.MarkEnded(q.Host, o.closed)
-	}
-	for _, r := range q.gate.responders {
-		log = exchange.Both(log, r.failed(q, err))
-	}
-	return log
-}
-
 // log returns a function that logs that a host has refused requests in a row, the last of them q.
-func (l *refusals) log(q *request, status int, s stop.Status) (log func()) {
+func (l *refusals) log(q *Request, status int, s stop.Status) (log func()) {
 	facts := []any{"host", q.Host.Name(), "url", q.target.URL.Redacted(), "status", status, "count", s.InRow}
 	message := "host refuses requests"
 	if s.Stopped() {

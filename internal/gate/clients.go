@@ -1,0 +1,211 @@
+package gate
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/internal/exchange"
+	"github.com/collyrobots/collyrobots/internal/hostname"
+	"github.com/collyrobots/collyrobots/internal/judge"
+	"github.com/collyrobots/collyrobots/report"
+)
+
+// Clients is the backend.Controller of http.Clients.
+type Clients struct{ Controller }
+
+// Redirected implements backend.Controller. The client itself decides about redirects.
+func (Clients) Redirected(*http.Request, error) {}
+
+// Before implements backend.Controller.
+func (c Clients) Before(s *backend.Seam, req *http.Request) (backend.Trip, error) {
+	if !judge.HasRobots(req.URL) {
+		return nil, nil
+	}
+	q := c.gate.newTransportRequest(s, req)
+	ctx, stop := backend.WaitContext(req)
+	defer stop()
+	err := c.gate.admitClient(ctx, q)
+	if err != nil {
+		return nil, c.gate.Reject(ctx, q, err)
+	}
+	q.send(s, req)
+	return q, nil
+}
+
+// admitClient judges a request of a client and waits for its turn. It waits behind the requests
+// that wait already, like a page of a collector. A redirect goes first, as in admit.
+func (g *Gate) admitClient(ctx context.Context, q *Request) error {
+	if q.redirect {
+		return g.admit(ctx, q)
+	}
+	err := g.checkWithoutHook(ctx, q)
+	q.Compare(ctx)
+	if err != nil {
+		return err
+	}
+	err = g.Enter(ctx, q, nil)
+	if err != nil {
+		return err
+	}
+	return g.start(ctx, q, true)
+}
+
+// newTransportRequest returns the record of a request that net/http sends with s.
+func (g *Gate) newTransportRequest(s *backend.Seam, req *http.Request) *Request {
+	q := g.newClientRequest(req)
+	if q.IDs.Page == nil {
+		q.IDs.Page = g.Report.NewPage(req.Context())
+	}
+	if _, set := req.Header["User-Agent"]; !set {
+		q.target.UserAgent = judge.GoUserAgent
+	}
+	q.seam = s
+	q.header = req.Header
+	return q
+}
+
+// newClientRequest returns the record of a request of a client. No hook looks for it, so it is not
+// in the table of requests.
+func (g *Gate) newClientRequest(req *http.Request) *Request {
+	q := &Request{gate: g}
+	q.Wire = g.Wire
+	q.target = judge.Target{URL: req.URL, UserAgent: judge.UserAgentOf(req.Header)}
+	if req.Host != req.URL.Host {
+		q.target.HostHeader = req.Host
+	}
+	q.follow(req.Response)
+	if before, ok := handedOn(req.Response); ok {
+		q.marks = before.marks
+		q.IDs = before.IDs
+	}
+	q.setClock(time.Now())
+	return q
+}
+
+// Acquire judges a request that the program sends itself, and waits until it may start. robots.txt is
+// fetched for by. The program ends the result with Finish. After an error there is nothing to end.
+func (g *Gate) Acquire(ctx context.Context, req *http.Request, by exchange.Client) (*Request, error) {
+	q := g.newClientRequest(req)
+	q.IDs.Page = g.Report.NewPage(ctx)
+	u := *req.URL
+	q.target.URL = &u // the program may change req before it ends the turn
+	q.client = by
+	q.header = req.Header
+	q.Ticket.Expires()
+	err := g.admitClient(ctx, q)
+	if err != nil {
+		g.Reject(ctx, q, err)
+		return nil, err
+	}
+	q.prepareTrace(req)
+	q.Leave()
+	return q, nil
+}
+
+// Reply records a response to a request that the program has sent itself. It returns a function that
+// logs it, or nil.
+func (q *Request) Reply(status int, header http.Header) (log func()) {
+	_, log = q.Answered(&http.Response{StatusCode: status, Header: header, Request: &http.Request{URL: q.target.URL}})
+	return log
+}
+
+// The rest of this file admits requests of a transport of the plugin that is inside another transport
+// of the same plugin, or inside the transport of a collector.
+
+// A carrier is a request of the plugin that a transport is sending, while another transport of the
+// plugin gets a request with its context. This happens if one transport of the plugin is inside
+// another, or inside the transport of a collector. The inner request is the same one, or a
+// transport between the two has changed its URL, or makes a request of its own first.
+type carrier struct {
+	*exchange.Exchange
+	trip   backend.Trip
+	client *Request // of a collector or a client; nil if the plugin itself makes the request
+}
+
+// url returns the URL that the carrier is admitted for.
+func (c *carrier) url() *url.URL {
+	if c.client != nil {
+		return c.client.target.URL
+	}
+	return c.Trace.URL
+}
+
+// AdmitWithin admits a request that s sends in the turn of its carrier. carried is false if there is no
+// carrier, so that the request needs a turn of its own.
+func (g *Gate) AdmitWithin(s *backend.Seam, req *http.Request) (carried bool, err error) {
+	outer := g.carrierOf(s, req)
+	if outer == nil {
+		return false, nil
+	}
+	return true, g.admitWithin(s, req, outer)
+}
+
+// carrierOf returns the carrier of req. It returns nil if there is none, or if its host does not
+// share the pace of the host of req, so that req may wait for a turn of its own.
+func (g *Gate) carrierOf(s *backend.Seam, req *http.Request) *carrier {
+	for trip := range backend.Trips(req.Context()) {
+		c := &carrier{trip: trip}
+		switch x := trip.(type) {
+		case *Request:
+			c.Exchange = &x.Exchange
+			c.client = x
+		case *exchange.Exchange:
+			c.Exchange = x
+		default:
+			continue
+		}
+		if c.Wire == g.Wire && c.carries(req, s.Transport()) {
+			return c
+		}
+	}
+	return nil
+}
+
+// carries reports whether req would wait until the carrier has ended if it had a turn of its own.
+// next will send it.
+func (c *carrier) carries(req *http.Request, next http.RoundTripper) bool {
+	name := hostname.Of(req.URL)
+	switch {
+	case !judge.HasRobots(req.URL), name == "":
+		return false
+	case name == c.Host.Name():
+		return true
+	case !c.Host.Rules().Shares:
+		return false
+	}
+	host := c.Wire.Hosts.At(time.Now(), name)
+	c.Wire.Join(req.Context(), host, next, req.URL)
+	return host.SharesPace(c.Host)
+}
+
+// admitWithin admits a request that is sent in the turn of its carrier. It has no turn of its own,
+// for which it would wait until the carrier has ended. The transport reports when it is written,
+// and the carrier takes another turn if it is written after that. If the URL is not that of the
+// carrier, the request is judged.
+func (g *Gate) admitWithin(s *backend.Seam, req *http.Request, outer *carrier) error {
+	if outer.Trace.Kind == report.RequestRobots || outer.url().String() == req.URL.String() {
+		return nil
+	}
+	q := g.newTransportRequest(s, req)
+	q.carried = true
+	q.redirect = false // it does not wait
+	if outer.client != nil {
+		q.marks = outer.client.marks.HandOn(judge.OfCarrier)
+	}
+	ctx := req.Context()
+	known := g.IsKnown(ctx, q.now, q.target, q.fetcher())
+	if !known {
+		outer.Ticket.End() // reading robots.txt takes a turn
+	}
+	err := g.checkWithoutHook(ctx, q)
+	if err != nil {
+		return g.Reject(ctx, q, err)
+	}
+	if !known {
+		return backend.Repeat(ctx, outer.trip)
+	}
+	return nil
+}

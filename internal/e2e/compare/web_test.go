@@ -297,7 +297,7 @@ func (w *world) fill(d draw, h *host) {
 }
 
 // fillThrottles draws when a host refuses pages. The plugin makes a back-off vary at random from
-// the second incident on. If that is not fixed, only one host has one incident.
+// the second incident on. If that is not fixed, only one host refuses one page.
 func (w *world) fillThrottles(d draw, h *host) {
 	one := func() throttle {
 		from := 1 + d.IntN(12)
@@ -305,7 +305,9 @@ func (w *world) fillThrottles(d draw, h *host) {
 	}
 	if !w.busy {
 		if h == w.hosts[0] && d.in(2) {
-			h.throttles = []throttle{one()}
+			t := one()
+			t.to = t.from + 1
+			h.throttles = []throttle{t}
 		}
 		return
 	}

@@ -37,8 +37,7 @@
 // How robots.txt is read:
 //   - [Dialect] selects the specification or search engine whose reading applies.
 //   - [ProductToken] sets the names to look for in robots.txt.
-//   - [HonorCrawlDelay] and [HonorRequestRate] keep Crawl-delay, Request-rate and Visit-time under a
-//     dialect that ignores them.
+//   - [HonorDelays] keeps Crawl-delay, Request-rate and Visit-time under a dialect that ignores them.
 //   - [IgnoreRobotsWithPermission] does not request robots.txt, and [RobotsTxt] uses a file of the
 //     program in its place.
 //   - [WhenUnreachable] and [WhenForbidden] decide about sites whose robots.txt cannot be read.

@@ -224,7 +224,7 @@ func MinDelay(d time.Duration) Option {
 }
 
 // ForHosts sets options for the hosts that match pattern. It accepts Dialect, ProductToken,
-// MinDelay, MaxDelay, SkipAbove, HonorCrawlDelay, HonorRequestRate, CrawlHours, AdaptiveDelay,
+// MinDelay, MaxDelay, SkipAbove, HonorDelays, CrawlHours, AdaptiveDelay,
 // DelayFromEnd, MaxInFlight, MaxBackOff, RetryThrottled, StopRefused, MaxPages, Revalidate,
 // SkipFresh, PaceBy, RobotsTxt, WhenUnreachable, WhenForbidden, Purpose, EnforceUsage,
 // TDMRep, EnforceRobotsTags and IgnoreRobotsWithPermission. The options that are given before ForHosts also
@@ -447,13 +447,8 @@ func MaxPages(n int) Option {
 		faultIf(n < 0, "MaxPages", "%d is negative", n))
 }
 
-// HonorCrawlDelay keeps Crawl-delay also under a dialect that ignores it. The value is read as in
-// dialect.RFC9309.
-func HonorCrawlDelay() Option {
-	return hostOption("HonorCrawlDelay", func(s *judge.HostSettings) { s.HonorCrawlDelay = true })
-}
-
-// HonorRequestRate keeps Request-rate and Visit-time also under a dialect that ignores them.
+// HonorDelays keeps the Crawl-delay, Request-rate and Visit-time of a robots.txt also under a
+// dialect that ignores them. They are read as under dialect.RFC9309, which has Crawl-delay. Only
 // dialect.Seznam has Request-rate, and no dialect has Visit-time.
 //
 //   - "Request-rate: 10/1m 0600-1459" lets one request start every six seconds between 6:00 and
@@ -462,8 +457,8 @@ func HonorCrawlDelay() Option {
 //   - "Visit-time: 2200-0559" lets requests start only between 22:00 and 6:00 UTC. At other times
 //     pages wait, and only robots.txt is requested. A redirect of a collector that would have to
 //     wait long fails with [ErrRedirectWait].
-func HonorRequestRate() Option {
-	return hostOption("HonorRequestRate", func(s *judge.HostSettings) { s.HonorRate = true })
+func HonorDelays() Option {
+	return hostOption("HonorDelays", func(s *judge.HostSettings) { s.HonorDelays = true })
 }
 
 // FollowSitemaps also crawls the pages of the sitemaps that the robots.txt files of the crawled

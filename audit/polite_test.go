@@ -376,7 +376,7 @@ func politePrograms() []program {
 			p.visit([]collyrobots.Option{collyrobots.Dialect(seznam)}, append(every("shop.test", 3), "http://shop.test/cart")...)
 		}},
 		{name: "Visit-time", sites: siteOf("User-agent: *\nVisit-time: 0600-0700\nRequest-rate: 1/20m\n", ""), run: func(p *programRun) {
-			p.visit([]collyrobots.Option{collyrobots.HonorRequestRate()}, every("shop.test", 5)...)
+			p.visit([]collyrobots.Option{collyrobots.HonorDelays()}, every("shop.test", 5)...)
 		}},
 		{name: "hours", sites: siteOf(twoSeconds, ""), run: func(p *programRun) {
 			p.visit([]collyrobots.Option{collyrobots.CrawlHours("22:00", "22:01", time.UTC)}, every("shop.test", 40)...)

@@ -34,7 +34,7 @@ type DelaySource string
 
 const (
 	SourceCrawlDelay  DelaySource = "crawl_delay"  // a line of robots.txt
-	SourceRequestRate DelaySource = "request_rate" // a line of robots.txt; see HonorRequestRate
+	SourceRequestRate DelaySource = "request_rate" // a line of robots.txt; see HonorDelays
 	SourceVisitTime   DelaySource = "visit_time"   // a line of robots.txt; nothing is sent at this time of day
 	SourceHours       DelaySource = "hours"        // the option CrawlHours; pages wait for its hours
 	SourceMinDelay    DelaySource = "min_delay"    // the option MinDelay

@@ -296,18 +296,17 @@ func (p *Policies) isLast(r *Reader) bool {
 // cacheOptions returns the options of a cache of robots.txt files that are read under dialect d.
 func (p *Policies) cacheOptions(s *HostSettings, d dialect.Dialect, tokens []string) policy.Options {
 	return policy.Options{
-		Dialect:          d,
-		Tokens:           tokens,
-		HonorCrawlDelay:  s.HonorCrawlDelay,
-		HonorRequestRate: s.HonorRate,
-		Given:            s.RobotsTxt,
-		WhenUnreachable:  s.WhenUnreachable,
-		WhenForbidden:    s.WhenForbidden,
-		Store:            p.Store,
-		Files:            p.files,
-		Log:              p.report.Log,
-		Found:            p.delays.found,
-		Private:          p.delays.private,
+		Dialect:         d,
+		Tokens:          tokens,
+		HonorDelays:     s.HonorDelays,
+		Given:           s.RobotsTxt,
+		WhenUnreachable: s.WhenUnreachable,
+		WhenForbidden:   s.WhenForbidden,
+		Store:           p.Store,
+		Files:           p.files,
+		Log:             p.report.Log,
+		Found:           p.delays.found,
+		Private:         p.delays.private,
 	}
 }
 

@@ -22,8 +22,7 @@ type HostSettings struct {
 	Tokens          []string      // of ProductToken; nil if the option is not set
 	MaxDelay        time.Duration // of MaxDelay; 0 if the option is not set
 	SkipAbove       time.Duration // of SkipAbove; 0 if the option is not set
-	HonorCrawlDelay bool
-	HonorRate       bool // of HonorRequestRate
+	HonorDelays     bool
 	IgnoreRobots    bool
 	Grouping        exchange.Sharing // of PaceBy
 	RobotsTxt       []byte           // of RobotsTxt; nil if the option is not set
@@ -104,8 +103,7 @@ func (s *Settings) Of(host string) *HostSettings {
 func (s *HostSettings) readsLike(o *HostSettings) bool {
 	return s.Dialect == o.Dialect &&
 		slices.Equal(s.Tokens, o.Tokens) &&
-		s.HonorCrawlDelay == o.HonorCrawlDelay &&
-		s.HonorRate == o.HonorRate &&
+		s.HonorDelays == o.HonorDelays &&
 		(s.RobotsTxt == nil) == (o.RobotsTxt == nil) &&
 		bytes.Equal(s.RobotsTxt, o.RobotsTxt) &&
 		s.WhenUnreachable == o.WhenUnreachable &&

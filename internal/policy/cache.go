@@ -20,13 +20,9 @@ type Options struct {
 	// apply.
 	Tokens []string
 
-	// HonorCrawlDelay means that crawl delays hold also under a dialect that does not support
-	// Crawl-delay. They are then read as written.
-	HonorCrawlDelay bool
-
-	// HonorRequestRate means that Request-rate and Visit-time hold also under a dialect that does
-	// not support them.
-	HonorRequestRate bool
+	// HonorDelays means that Crawl-delay, Request-rate and Visit-time hold also under a dialect
+	// that does not support them. They are then read as written.
+	HonorDelays bool
 
 	// Given is the text that replaces the robots.txt of every authority. If it is not nil, nothing
 	// is fetched, and the store is neither read nor written.

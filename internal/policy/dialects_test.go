@@ -41,9 +41,9 @@ func TestSchedules(t *testing.T) {
 	}{
 		{under(dialect.RFC9309()), 0, 0},
 		{under(dialect.Seznam()), 1, 0},
-		{policy.Options{Dialect: dialect.RFC9309(), HonorRequestRate: true}, 1, 1},
-		{policy.Options{Dialect: dialect.Seznam(), HonorRequestRate: true}, 1, 1},
-		{policy.Options{Dialect: dialect.Temoto(), HonorRequestRate: true}, 0, 0},
+		{policy.Options{Dialect: dialect.RFC9309(), HonorDelays: true}, 1, 1},
+		{policy.Options{Dialect: dialect.Seznam(), HonorDelays: true}, 1, 1},
+		{policy.Options{Dialect: dialect.Temoto(), HonorDelays: true}, 0, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c := newCrawler(t, test.options, reply(200, file))

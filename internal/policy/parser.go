@@ -57,11 +57,11 @@ var emptySum = sumOf(nil)
 
 // A parser parses the texts for one cache, and keeps the parsed files that are in use there.
 type parser struct {
-	dialect       dialect.Dialect
-	tokens        []string
-	noOthers      *otherLines // of the files that have none
-	rateAsWritten bool        // obey Request-rate and Visit-time although the dialect does not support them
-	empty         *parsedFile
+	dialect     dialect.Dialect
+	tokens      []string
+	noOthers    *otherLines // of the files that have none
+	honorDelays bool        // obey Request-rate and Visit-time although the dialect does not support them
+	empty       *parsedFile
 
 	// mu protects inUse.
 	mu    sync.Mutex
@@ -70,11 +70,11 @@ type parser struct {
 
 func newParser(o Options) *parser {
 	p := &parser{
-		dialect:       o.Dialect,
-		tokens:        o.Tokens,
-		noOthers:      &otherLines{delayAsWritten: o.HonorCrawlDelay && tableOf(o.Dialect).ignoresDelay},
-		rateAsWritten: o.HonorRequestRate,
-		inUse:         make(map[sum]*parsedFile),
+		dialect:     o.Dialect,
+		tokens:      o.Tokens,
+		noOthers:    &otherLines{delayAsWritten: o.HonorDelays && tableOf(o.Dialect).ignoresDelay},
+		honorDelays: o.HonorDelays,
+		inUse:       make(map[sum]*parsedFile),
 	}
 	p.empty = p.parse(nil, emptySum)
 	return p
@@ -111,7 +111,7 @@ func (p *parser) parse(text []byte, s sum) *parsedFile {
 // othersOf returns the other lines of a file.
 func (p *parser) othersOf(rules *dialect.Rules, group *dialect.Group) *otherLines {
 	schedule := group.Schedule()
-	if p.rateAsWritten {
+	if p.honorDelays {
 		schedule = group.WrittenSchedule()
 	}
 	params := rules.CleanParams()

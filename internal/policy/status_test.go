@@ -396,7 +396,7 @@ func TestChanged(t *testing.T) {
 }
 
 // TestCrawlDelay checks that Crawl-delay is read as the dialect does, or as written if the dialect
-// does not support it and HonorCrawlDelay is set.
+// does not support it and HonorDelays is set.
 func TestCrawlDelay(t *testing.T) {
 	const body = "User-agent: ExampleBot\nCrawl-delay: 2.5\nDisallow: /x\n\nUser-agent: *\nCrawl-delay: 60\nDisallow: /\n"
 	for _, test := range []struct {
@@ -410,13 +410,13 @@ func TestCrawlDelay(t *testing.T) {
 		{dialect.Temoto(), 0, 2500 * time.Millisecond},
 	} {
 		for _, honor := range []bool{false, true} {
-			c := newCrawler(t, policy.Options{Dialect: test.dialect, HonorCrawlDelay: honor}, reply(200, body))
+			c := newCrawler(t, policy.Options{Dialect: test.dialect, HonorDelays: honor}, reply(200, body))
 			want := test.plain
 			if honor {
 				want = test.honoured
 			}
 			if p := c.get(t); p.CrawlDelay() != want {
-				t.Errorf("%v, HonorCrawlDelay %t: got %v, want %v", test.dialect, honor, p.CrawlDelay(), want)
+				t.Errorf("%v, HonorDelays %t: got %v, want %v", test.dialect, honor, p.CrawlDelay(), want)
 			}
 		}
 	}

@@ -50,8 +50,7 @@ var (
 	_ func(time.Duration) collyrobots.Option                                           = collyrobots.MinDelay
 	_ func(time.Duration) collyrobots.Option                                           = collyrobots.MaxDelay
 	_ func(time.Duration) collyrobots.Option                                           = collyrobots.SkipAbove
-	_ func() collyrobots.Option                                                        = collyrobots.HonorCrawlDelay
-	_ func() collyrobots.Option                                                        = collyrobots.HonorRequestRate
+	_ func() collyrobots.Option                                                        = collyrobots.HonorDelays
 	_ func(collyrobots.Feed) collyrobots.Option                                        = collyrobots.FollowSitemaps
 	_ func(func(*colly.Request, error)) collyrobots.Option                             = collyrobots.OnDenied
 	_ func(store.Store) collyrobots.Option                                             = collyrobots.Store

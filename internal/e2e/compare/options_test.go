@@ -37,8 +37,7 @@ var hostChoices = []choice{
 	{10, func(d draw) collyrobots.Option {
 		return collyrobots.SkipAbove(d.between(500*time.Millisecond, 6*time.Second))
 	}},
-	{8, func(draw) collyrobots.Option { return collyrobots.HonorCrawlDelay() }},
-	{6, func(draw) collyrobots.Option { return collyrobots.HonorRequestRate() }},
+	{5, func(draw) collyrobots.Option { return collyrobots.HonorDelays() }},
 	{14, func(d draw) collyrobots.Option {
 		return collyrobots.CrawlHours(pick(d, "22:00", "00:00", "12:30"), pick(d, "06:00", "13:00", "23:59"), time.UTC)
 	}},

@@ -34,11 +34,11 @@ func TestDelayOptions(t *testing.T) {
 		{"SkipAbove", "Crawl-delay: 60", []collyrobots.Option{collyrobots.SkipAbove(100 * ms)}, 100 * ms, report.ReasonDelay},
 		{"not above", "Crawl-delay: 0.1", []collyrobots.Option{collyrobots.SkipAbove(100 * ms)}, 100 * ms, report.ReasonNoRule},
 		{"Google", "Crawl-delay: 2", []collyrobots.Option{collyrobots.Dialect(dialect.Google())}, 0, report.ReasonNoRule},
-		{"Google, honoured", "Crawl-delay: 2", []collyrobots.Option{collyrobots.Dialect(dialect.Google()), collyrobots.HonorCrawlDelay()},
+		{"Google, honoured", "Crawl-delay: 2", []collyrobots.Option{collyrobots.Dialect(dialect.Google()), collyrobots.HonorDelays()},
 			2 * time.Second, report.ReasonNoRule},
-		{"HonorRequestRate", "Request-rate: 10/1m", []collyrobots.Option{collyrobots.HonorRequestRate()}, 6 * time.Second, report.ReasonNoRule},
+		{"HonorDelays", "Request-rate: 10/1m", []collyrobots.Option{collyrobots.HonorDelays()}, 6 * time.Second, report.ReasonNoRule},
 		{"Seznam", "Request-rate: 10/1m", []collyrobots.Option{collyrobots.Dialect(dialect.Seznam())}, 6 * time.Second, report.ReasonNoRule},
-		{"without HonorRequestRate", "Request-rate: 10/1m", nil, 0, report.ReasonNoRule},
+		{"without HonorDelays", "Request-rate: 10/1m", nil, 0, report.ReasonNoRule},
 		{"CocCoc", "Crawl-delay: 3600", []collyrobots.Option{collyrobots.Dialect(dialect.CocCoc())}, 10 * time.Second, report.ReasonNoRule},
 	}
 	for _, tc := range cases {
@@ -117,7 +117,7 @@ func TestForHosts(t *testing.T) {
 		collyrobots.MinDelay(100*time.Millisecond),
 		collyrobots.ForHosts("cdn.own.test", collyrobots.Dialect(dialect.Google())),
 		collyrobots.ForHosts("*own.test", collyrobots.IgnoreRobotsWithPermission(), collyrobots.MinDelay(0)),
-		collyrobots.ForHosts("old.*", collyrobots.Dialect(dialect.Original1994()), collyrobots.HonorCrawlDelay()),
+		collyrobots.ForHosts("old.*", collyrobots.Dialect(dialect.Original1994()), collyrobots.HonorDelays()),
 		collyrobots.ForHosts("*:8080", collyrobots.MinDelay(time.Minute)),
 	)
 	for _, tc := range []struct {

@@ -56,7 +56,7 @@ func testRobotsTxtOption(t *testing.T, start kit.Starter) {
 func TestRobotsTxtDialects(t *testing.T) {
 	for _, d := range dialect.All() {
 		kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nDisallow: /")}, func(t *testing.T, web *robotstest.Web) {
-			c := kit.Start(t, web, nil, collyrobots.Dialect(d), collyrobots.HonorCrawlDelay(), collyrobots.ProductToken("ExampleBot"), withOwnFile(ownFile))
+			c := kit.Start(t, web, nil, collyrobots.Dialect(d), collyrobots.HonorDelays(), collyrobots.ProductToken("ExampleBot"), withOwnFile(ownFile))
 			c.Impolite = true
 			c.Visit("http://a.test/1")
 			c.Visit("http://a.test/2")
@@ -459,7 +459,7 @@ func TestNeverCome(t *testing.T) {
 func TestRobotsTxtSchedule(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "")}, func(t *testing.T, web *robotstest.Web) {
 		own := "User-agent: *\nRequest-rate: 1/30s\nVisit-time: 0600-0859\nDisallow: /x\n"
-		c := kit.Start(t, web, kit.Async, collyrobots.HonorRequestRate(), withOwnFile(own))
+		c := kit.Start(t, web, kit.Async, collyrobots.HonorDelays(), withOwnFile(own))
 		visit := func(path string) {
 			c.Visit("http://a.test" + path)
 			synctest.Wait()

@@ -60,11 +60,11 @@ func TestRealRates(t *testing.T) {
 			"0s 0s 0s 0s 0s", false},
 		{"a Czech rate under RFC 9309, honoured",
 			"User-agent: *\nDisallow: /kosik\nRequest-rate: 10/1m\n",
-			0, []collyrobots.Option{collyrobots.HonorRequestRate()},
+			0, []collyrobots.Option{collyrobots.HonorDelays()},
 			"0s 6s 12s 18s 24s", false},
 		{"a Czech rate and a Crawl-delay",
 			"User-agent: *\nCrawl-delay: 5\nRequest-rate: 300/1m\nDisallow: /admin\n",
-			0, []collyrobots.Option{collyrobots.HonorRequestRate()},
+			0, []collyrobots.Option{collyrobots.HonorDelays()},
 			"0s 5s 10s 15s 20s", false},
 		{"a Russian shop under Yandex",
 			"User-agent: Yandex\nDisallow: /basket/\nCrawl-delay: 1\n\nUser-agent: *\nDisallow: /basket/\nDisallow: /*sort=\nCrawl-delay: 4.5\nClean-param: utm_source&utm_medium /\nHost: shop.test\n",
@@ -72,31 +72,31 @@ func TestRealRates(t *testing.T) {
 			"0s 0s 0s 0s 0s", true},
 		{"a Russian shop under Yandex, its Crawl-delay honoured",
 			"User-agent: Yandex\nDisallow: /basket/\nCrawl-delay: 1\n\nUser-agent: *\nDisallow: /basket/\nDisallow: /*sort=\nCrawl-delay: 4.5\nClean-param: utm_source&utm_medium /\nHost: shop.test\n",
-			0, []collyrobots.Option{collyrobots.Dialect(dialect.Yandex()), collyrobots.HonorCrawlDelay()},
+			0, []collyrobots.Option{collyrobots.Dialect(dialect.Yandex()), collyrobots.HonorDelays()},
 			"0s 4.5s 9s 13.5s 18s", false},
 		{"a Russian forum by night",
 			"User-agent: *\nDisallow: /profile\nVisit-time: 0100-0559 # only at night\nRequest-rate: 1/5 # a page every 5 seconds\n",
-			30 * time.Minute, []collyrobots.Option{collyrobots.Dialect(dialect.Yandex()), collyrobots.HonorRequestRate()},
+			30 * time.Minute, []collyrobots.Option{collyrobots.Dialect(dialect.Yandex()), collyrobots.HonorDelays()},
 			"30m0s 1h0m0s 1h0m5s 1h0m10s 1h0m15s", false},
 		{"a window that closes while pages wait",
 			"User-agent: *\nVisit-time: 2200-0059\nRequest-rate: 1/30s\nDisallow: /profile\n",
-			59*time.Minute + 15*time.Second, []collyrobots.Option{collyrobots.HonorRequestRate()},
+			59*time.Minute + 15*time.Second, []collyrobots.Option{collyrobots.HonorDelays()},
 			"59m15s 59m45s 22h0m0s 22h0m30s 22h1m0s", false},
 		{"a window that spans midnight, and robots.txt has to be read again in it",
 			"User-agent: *\nVisit-time: 2359-0000\nRequest-rate: 1/40s\nDisallow: /profile\n",
-			12 * time.Hour, []collyrobots.Option{collyrobots.HonorRequestRate()},
+			12 * time.Hour, []collyrobots.Option{collyrobots.HonorDelays()},
 			"12h0m0s 23h59m0s 23h59m40s 24h0m20s 47h59m0s 47h59m40s", false},
 		{"MaxDelay",
 			"User-agent: *\nRequest-rate: 1/10m\nDisallow: /profile\n",
-			0, []collyrobots.Option{collyrobots.HonorRequestRate(), collyrobots.MaxDelay(3 * time.Second)},
+			0, []collyrobots.Option{collyrobots.HonorDelays(), collyrobots.MaxDelay(3 * time.Second)},
 			"0s 3s 6s 9s 12s", false},
 		{"ForHosts",
 			"User-agent: *\nRequest-rate: 1/2\nDisallow: /profile\n",
-			0, []collyrobots.Option{collyrobots.ForHosts("*.test", collyrobots.HonorRequestRate())},
+			0, []collyrobots.Option{collyrobots.ForHosts("*.test", collyrobots.HonorDelays())},
 			"0s 2s 4s 6s 8s", false},
 		{"ForHosts for another host",
 			"User-agent: *\nRequest-rate: 1/2\nDisallow: /profile\n",
-			0, []collyrobots.Option{collyrobots.ForHosts("b.test", collyrobots.HonorRequestRate())},
+			0, []collyrobots.Option{collyrobots.ForHosts("b.test", collyrobots.HonorDelays())},
 			"0s 0s 0s 0s 0s", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestVisitTimeOfRedirect(t *testing.T) {
 			"a.test": {"/": robotstest.Redirect("http://b.test/")},
 			"b.test": {"/robots.txt": "User-agent: *\nVisit-time: 0600-0700\nDisallow: /x\n", "/": "b"},
 		})
-		c := kit.Start(t, web, nil, collyrobots.HonorRequestRate())
+		c := kit.Start(t, web, nil, collyrobots.HonorDelays())
 		if err := c.Visit("http://a.test/"); !errors.Is(err, collyrobots.ErrRedirectWait) {
 			t.Errorf("got %v, want ErrRedirectWait", err)
 		}
@@ -139,7 +139,7 @@ func TestCheckWhileClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		robots := "User-agent: *\nVisit-time: 0600-0700\nDisallow: /x\n"
 		web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(2, robots)})
-		c := kit.Start(t, web, kit.Async, collyrobots.HonorRequestRate())
+		c := kit.Start(t, web, kit.Async, collyrobots.HonorDelays())
 		c.Visit("http://a.test/1")
 		time.Sleep(time.Hour)
 		if d, err := c.Robots.Check(t.Context(), "https://a.test/x"); err != nil || d.Allowed {
@@ -165,7 +165,7 @@ func TestRateSource(t *testing.T) {
 		}
 		var log bytes.Buffer
 		logger := slog.New(slog.NewTextHandler(&kit.LockedWriter{W: &log}, nil))
-		c := kit.Start(t, web, kit.Async, collyrobots.HonorRequestRate(), collyrobots.OnEvent(seen), collyrobots.Logger(logger))
+		c := kit.Start(t, web, kit.Async, collyrobots.HonorDelays(), collyrobots.OnEvent(seen), collyrobots.Logger(logger))
 		for i := range 5 {
 			c.Visit(fmt.Sprintf("http://a.test/%d", i+1))
 			synctest.Wait()
@@ -218,7 +218,7 @@ func TestRateChanges(t *testing.T) {
 			}
 		}
 		web := robotstest.New(t, robotstest.Sites{"a.test": site})
-		c := kit.Start(t, web, kit.Async, collyrobots.HonorRequestRate())
+		c := kit.Start(t, web, kit.Async, collyrobots.HonorDelays())
 		kit.VisitPages(c, "a.test", 8)
 		if got, want := timesOf(web, "a.test"), "0s 25s 50s 1m15s 1m15s 1m15s 1m15s 1m15s 1m15s 1m15s"; got != want {
 			t.Errorf("requests at %s, want %s", got, want)

@@ -410,7 +410,7 @@ func TestTDMSharedPace(t *testing.T) {
 // requests.
 func TestTDMVisitTime(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nVisit-time: 0600-0700\n", kit.TDMURI: kit.FreeAll, "/1": "x"}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, kit.Training(collyrobots.HonorRequestRate())...)
+		c := kit.Start(t, web, nil, kit.Training(collyrobots.HonorDelays())...)
 		kit.Must(t, c.Visit("http://a.test/1"))
 		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 6h0m0s "+kit.TDMURI+", 6h0m0s /1")
 	})

@@ -28,6 +28,7 @@ type network struct {
 	closed chan struct{}
 	once   sync.Once // closes closed
 	below  *loopback // nil in a bubble
+	late   *lateness // nil in a bubble
 }
 
 func newNetwork() (*network, error) {
@@ -45,6 +46,7 @@ func newNetwork() (*network, error) {
 	}
 	n.below = &loopback{Listener: listener}
 	n.pair = n.below.pair
+	n.late = measureLateness()
 	return n, nil
 }
 
@@ -103,6 +105,7 @@ func (n *network) Close() error {
 		close(n.closed)
 		if n.below != nil {
 			n.below.Close()
+			n.late.stop()
 		}
 	})
 	return nil

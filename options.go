@@ -61,8 +61,6 @@ type config struct {
 	shard    judge.Shard
 	frontier urlstore.Store // nil without Frontier
 
-	onUnchanged func(*colly.Request) // nil without OnUnchanged
-
 	signer        *webbotauth.Signer // nil if no request is signed
 	signWhenAsked bool               // only requests to sites that ask for signatures are signed
 
@@ -226,7 +224,7 @@ func MinDelay(d time.Duration) Option {
 // ForHosts sets options for the hosts that match pattern. It accepts Dialect, ProductToken,
 // MinDelay, MaxDelay, SkipAbove, HonorDelays, CrawlHours, AdaptiveDelay,
 // DelayFromEnd, MaxInFlight, MaxBackOff, RetryThrottled, StopRefused, MaxPages, Revalidate,
-// SkipFresh, PaceBy, RobotsTxt, WhenUnreachable, WhenForbidden, Purpose, EnforceUsage,
+// PaceBy, RobotsTxt, WhenUnreachable, WhenForbidden, Purpose, EnforceUsage,
 // TDMRep, EnforceRobotsTags and IgnoreRobotsWithPermission. The options that are given before ForHosts also
 // apply to these hosts, unless opts change them. If several patterns match a host, the first one
 // applies.
@@ -430,8 +428,8 @@ func StopRefused(n int) Option {
 // are denied at once. Pages that already wait for the host are denied when the next request of the
 // host ends, without waiting for its delay. If n is zero, there is no limit.
 //
-// A page counts when it is sent. Denied pages, pages from the collector's CacheDir, pages that
-// SkipFresh does not request, and pages that could not be sent, for example because the host has no
+// A page counts when it is sent. Denied pages, pages from the collector's CacheDir, fresh pages that
+// Revalidate does not request, and pages that could not be sent, for example because the host has no
 // address, are not counted. A page that is about to be sent counts as well, until it fails before
 // it is sent. A page counts only once if it is sent again after 429, 503 or a lost connection, or
 // if it is redirected within its host. A redirect to another host counts as a page of that host,

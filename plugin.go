@@ -64,19 +64,18 @@ func New(opts ...Option) (*Plugin, error) {
 	j.Shard = config.shard
 	j.Disallow = disallowed
 	c := &core{
-		judge:       j,
-		settings:    j.Settings,
-		dryRun:      j.DryRun,
-		shard:       j.Shard,
-		wire:        w,
-		policies:    policies,
-		report:      r,
-		onDenied:    config.onDenied,
-		onUnchanged: config.onUnchanged,
-		started:     time.Now(),
-		bubbled:     inBubble(),
-		tracked:     track.NewRequests[arrival](),
-		untracked:   newUntracked(),
+		judge:     j,
+		settings:  j.Settings,
+		dryRun:    j.DryRun,
+		shard:     j.Shard,
+		wire:      w,
+		policies:  policies,
+		report:    r,
+		onDenied:  config.onDenied,
+		started:   time.Now(),
+		bubbled:   inBubble(),
+		tracked:   track.NewRequests[arrival](),
+		untracked: newUntracked(),
 	}
 	c.gate = gate.New(j, root{core: c})
 	c.gate.Shadows = judge.NewShadows(config.shadows)
@@ -130,8 +129,7 @@ type core struct {
 	closed    atomic.Bool
 	ended     atomic.Pointer[time.Time] // the time of the first Close; nil before it
 
-	revalidation *revalidate.Pages    // nil without the option Revalidate
-	onUnchanged  func(*colly.Request) // nil without OnUnchanged
+	revalidation *revalidate.Pages // nil without the option Revalidate
 }
 
 // inBubble reports whether the caller runs in a bubble of testing/synctest, where times have no

@@ -21,68 +21,44 @@ import (
 	"github.com/collyrobots/collyrobots/internal/weburl"
 )
 
-// Revalidate requests pages conditionally, so that a site need not send an unchanged page again.
-// The Store keeps the ETag and the Last-Modified of each page for 90 days after the visit. At the
-// next visit, usually in a later run, the plugin sends them as If-None-Match and If-Modified-Since
-// (RFC 9110, section 13). Revalidate needs the option Store.
+// Revalidate requests pages conditionally, so that a site need not send an unchanged page again. It
+// needs the option Store, which keeps the ETag and the Last-Modified of each page for 90 days. The
+// default is to request every page in full.
 //
-// If the site answers 304, the page is unchanged. Visit then returns nil. The function of
-// OnUnchanged is called. The callbacks OnResponseHeaders, OnResponse, OnHTML, OnXML, OnScraped and
-// OnError are not called. The links on an unchanged page are therefore not found again: a crawl
-// that finds its pages through links ends at the first unchanged page. Use Revalidate for pages
-// from a sitemap, a queue or a list. To get the links of a page in every run, exempt the page: a
-// request with the header "Cache-Control: no-cache" is not conditional. A request to a host without
-// the option is not conditional either; see ForHosts.
+// If the site answers 304, the page is unchanged: Visit returns nil, Revalidation.OnUnchanged is
+// called, and no other callback is called. The links on an unchanged page are therefore not found
+// again. A request with the header "Cache-Control: no-cache" is never conditional.
 //
-// A page is recorded when all callbacks for it have returned, if it is a complete response with
-// status 200 to a GET. With the option Frontier, a page is recorded when the pages that its
-// callbacks have visited are recorded. So a page that was in flight when the process was killed is
-// requested in full in the next run. A response with Cache-Control: no-store is not recorded. The
-// record of a redirected page belongs to the last URL, so redirects are followed again in each run.
-// Each collector has its own records, because its callbacks may differ from those of other
-// collectors. The records are numbered in the order of Attach: attach the collectors in the same
-// order in each run, and give each spider its own Store.
-//
-// A request is not conditional if its method is not GET, if the program has set a condition, a
-// Range or a Host header, if the collector has a CacheDir, if it repeats a page that is done
-// (Request.Retry, also in OnUnchanged), or in a dry run. Requests of clones that are not attached
-// and of http.Clients (Plugin.Transport) are not changed. A 304 to a request that the plugin has
-// not made conditional is passed on. Callbacks do not see the headers that the plugin adds.
-//
-// A Last-Modified is sent only if the request has the same credentials as the earlier one and the
-// same values of the headers in Vary. An ETag identifies the page, and needs no such check. A
-// malformed or repeated validator, an ETag of more than 512 bytes, and a Last-Modified after the
-// Date of the response are not kept.
-//
-// If the Store fails, pages are requested in full, and the Store is not used for a minute.
-func Revalidate() Option {
+// If the Store fails, pages are requested in full. See docs/revalidate.md.
+func Revalidate(r Revalidation) Option {
 	return hostOption("Revalidate", func(s *judge.HostSettings) {
 		s.Revalidate = true
-		s.SkipFresh = false
+		s.SkipFresh = r.SkipFresh
+		s.OnUnchanged = r.onUnchanged()
 	})
 }
 
-// SkipFresh is like Revalidate. In addition, a page is not requested while it is fresh: until the
-// time passes that the site has set with max-age in Cache-Control, or with Expires (RFC 9111,
-// section 4.2, for a private cache). A fresh page is treated like one that was answered with 304.
-// It is aborted in OnRequest, so Visit returns nil, and it counts toward Colly's MaxRequests. A page
-// may be fresh although it has neither an ETag nor a Last-Modified.
-//
-// A response is not fresh if it has no Date, if it has neither max-age nor Expires, if it has
-// Cache-Control: no-cache, or if its Vary names Cookie.
-func SkipFresh() Option {
-	return hostOption("SkipFresh", func(s *judge.HostSettings) {
-		s.Revalidate = true
-		s.SkipFresh = true
-	})
+// A Revalidation says what Revalidate does with pages that have not changed. With the zero value,
+// each page is requested, and Stats counts those that have not changed.
+type Revalidation struct {
+	// SkipFresh leaves out the requests for fresh pages. A page is fresh until the time passes that
+	// the site has set with max-age in Cache-Control, or with Expires (RFC 9111, section 4.2, for a
+	// private cache). A fresh page is treated like one that was answered with 304.
+	SkipFresh bool
+
+	// OnUnchanged is called for each page that has not changed. It may be nil. It is called on the
+	// goroutine of the request, which holds no slot of a LimitRule, so it may visit other pages.
+	// r.URL is the URL after redirects. To request the whole page, call r.Retry.
+	OnUnchanged func(r *colly.Request)
 }
 
-// OnUnchanged sets a function that is called for each page that has not changed; see Revalidate. It
-// is called on the goroutine of the request, which holds no slot of a LimitRule, so it may visit
-// other pages. r.URL is the URL after redirects. To request the whole page, call r.Retry.
-func OnUnchanged(f func(r *colly.Request)) Option {
-	return option("OnUnchanged", func(c *config) { c.onUnchanged = f },
-		faultIf(f == nil, "OnUnchanged", "the function is nil"))
+// onUnchanged returns OnUnchanged for package judge, which does not know Colly. It returns nil if
+// OnUnchanged is nil.
+func (r Revalidation) onUnchanged() func(request any) {
+	if r.OnUnchanged == nil {
+		return nil
+	}
+	return func(request any) { r.OnUnchanged(request.(*colly.Request)) }
 }
 
 // revalidates reports whether pages of any host are requested conditionally. A dry run changes no
@@ -160,8 +136,8 @@ func (h *hooks) unchanged(r *colly.Request, status int) {
 	host.CountUnchanged()
 	h.report.TellUnchanged(host, r.URL, status, reporter.IDs{Collector: h.c.ID, Request: r.ID})
 	h.retries.Mark(r, track.Answered)
-	if h.onUnchanged != nil {
-		h.onUnchanged(r)
+	if f := h.settings.Of(hostname.Of(r.URL)).OnUnchanged; f != nil {
+		f(r)
 	}
 }
 

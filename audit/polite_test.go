@@ -442,7 +442,7 @@ func politePrograms() []program {
 				w.WriteHeader(http.StatusNotModified)
 			}
 		}), run: func(p *programRun) {
-			opts := []collyrobots.Option{collyrobots.Revalidate(), collyrobots.Store(store.Memory())}
+			opts := []collyrobots.Option{collyrobots.Revalidate(collyrobots.Revalidation{}), collyrobots.Store(store.Memory())}
 			for range 3 {
 				p.visit(opts, every("shop.test", 3)...)
 				time.Sleep(time.Minute)

@@ -49,7 +49,7 @@ type HostStats struct {
 	// two pages.
 	Ended Ending `json:"ended,omitempty"`
 	// Unchanged counts the pages that have not changed since an earlier visit: those that were
-	// answered with 304, and those that were not requested because of SkipFresh. They are not in
+	// answered with 304, and those that were not requested because of Revalidation.SkipFresh. They are not in
 	// Pages. It is 0 without the option Revalidate.
 	Unchanged int `json:"unchanged,omitempty"`
 	// Waiting counts the pages that wait for the host now.

@@ -136,7 +136,7 @@ type UsageCounts struct {
 // that have not changed.
 type RevalidationStats struct {
 	Conditional int `json:"conditional"` // requests that were conditional
-	Fresh       int `json:"fresh"`       // pages that were not requested because of SkipFresh
+	Fresh       int `json:"fresh"`       // pages that were not requested because of Revalidation.SkipFresh
 	Recorded    int `json:"recorded"`    // records that were written
 	Unusable    int `json:"unusable"`    // responses with a malformed, too long or repeated validator
 	Failed      int `json:"failed"`      // reads and writes of records that have failed

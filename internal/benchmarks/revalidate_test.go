@@ -46,8 +46,8 @@ func BenchmarkRevalidate(b *testing.B) {
 	} {
 		for name, opts := range map[string][]collyrobots.Option{
 			"without":   nil,
-			"recorded":  {collyrobots.Revalidate()},
-			"unchanged": {collyrobots.Revalidate()},
+			"recorded":  {collyrobots.Revalidate(collyrobots.Revalidation{})},
+			"unchanged": {collyrobots.Revalidate(collyrobots.Revalidation{})},
 		} {
 			b.Run(kind.name+"/"+name, func(b *testing.B) {
 				s, err := kind.open(b.TempDir())

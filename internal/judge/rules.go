@@ -20,7 +20,7 @@ type Rule interface {
 }
 
 // A Limit is a rule whose answer depends on the other requests of the host. All limits of a plugin
-// are in Judge.Limits. They are asked after the rules, and not about a page that SkipFresh does not
+// are in Judge.Limits. They are asked after the rules, and not about a fresh page that Revalidate does not
 // request. A request is judged three times:
 //
 //   - Judge decides when the request is judged by its robots.txt, so that most requests over the

@@ -34,9 +34,10 @@ type HostSettings struct {
 	EnforceTags     bool // of EnforceRobotsTags
 	RetryThrottled  int  // how often a page with status 429 or 503 is requested again
 	Revalidate      bool
-	SkipFresh       bool // of SkipFresh; only with Revalidate
-	StopRefused     int  // of StopRefused; 0 if no host is stopped
-	MaxPages        int  // of MaxPages; 0 if there is no limit
+	SkipFresh       bool              // of Revalidation.SkipFresh
+	OnUnchanged     func(request any) // of Revalidation.OnUnchanged; gets the *colly.Request of a page; may be nil
+	StopRefused     int               // of StopRefused; 0 if no host is stopped
+	MaxPages        int               // of MaxPages; 0 if there is no limit
 
 	index int // the index in Settings.All of the first settings that read robots.txt alike
 }

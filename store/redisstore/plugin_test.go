@@ -32,7 +32,7 @@ func (j *job) crawl(ctx context.Context, s *redisstore.Store) int {
 		opts = append(opts, collyrobots.PaceBy(j.PaceBy))
 	}
 	if j.Revalidate {
-		opts = append(opts, collyrobots.Revalidate())
+		opts = append(opts, collyrobots.Revalidate(collyrobots.Revalidation{}))
 	}
 	if j.Audit != "" {
 		log, err := audit.Open(j.Audit)

@@ -26,7 +26,7 @@ import (
 // refuse pages several times.
 func crawl(t *testing.T, seed uint64, busy bool) (text string) {
 	synctest.Test(t, func(t *testing.T) {
-		d := draw{rand.New(rand.NewPCG(seed, 33))}
+		d := draw{Rand: rand.New(rand.NewPCG(seed, 33))}
 		rec := newRecord()
 		time.Sleep(pick(d, 0, 0, d.between(0, 24*time.Hour))) // for the options and lines about times of day
 		w := newWorld(d, seed, rec, busy)

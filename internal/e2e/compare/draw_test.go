@@ -5,11 +5,16 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"time"
+
+	"github.com/gocolly/colly/v2"
 )
 
 // A draw makes the random choices of a crawl before it begins. Choices during a crawl use chance,
 // because they must not depend on the order of goroutines.
-type draw struct{ *rand.Rand }
+type draw struct {
+	*rand.Rand
+	unchanged func(*colly.Request) // the OnUnchanged of the options that are drawn
+}
 
 // in reports true once in n draws.
 func (d draw) in(n int) bool { return d.IntN(n) == 0 }

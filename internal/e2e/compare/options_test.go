@@ -50,8 +50,9 @@ var hostChoices = []choice{
 	{4, func(d draw) collyrobots.Option { return collyrobots.RetryThrottled(d.IntN(4)) }},
 	{5, func(d draw) collyrobots.Option { return collyrobots.StopRefused(d.IntN(4)) }},
 	{4, func(d draw) collyrobots.Option { return collyrobots.MaxPages(d.IntN(12)) }},
-	{8, func(draw) collyrobots.Option { return collyrobots.Revalidate() }},
-	{12, func(draw) collyrobots.Option { return collyrobots.SkipFresh() }},
+	{5, func(d draw) collyrobots.Option {
+		return collyrobots.Revalidate(collyrobots.Revalidation{SkipFresh: d.in(3), OnUnchanged: d.unchanged})
+	}},
 	{7, func(d draw) collyrobots.Option {
 		return collyrobots.PaceBy(pick(d, collyrobots.ByDomain, collyrobots.ByAddress, collyrobots.ByHost))
 	}},
@@ -128,6 +129,7 @@ func drawn(d draw, choices []choice, more int) (opts []collyrobots.Option) {
 
 // options draws the options of a plugin, without those that record what it does.
 func (w *world) options(d draw) []collyrobots.Option {
+	d.unchanged = func(r *colly.Request) { w.rec.add("unchanged", "%s %s", r.Method, r.URL) }
 	opts := drawn(d, hostChoices, pick(d, 1, 2, 5))
 	opts = append(opts, drawn(d, crawlChoices, 1)...)
 	for range d.IntN(3) {
@@ -159,7 +161,6 @@ func (s *spider) reporting(d draw, again bool) []collyrobots.Option {
 				r.Retry()
 			}
 		}),
-		collyrobots.OnUnchanged(func(r *colly.Request) { rec.add(name+" unchanged", "%s %s", r.Method, r.URL) }),
 	}
 	listen := func(e collyrobots.Event) { rec.event(name+" event", e) }
 	if d.in(2) {

@@ -127,7 +127,7 @@ func TestKilledInCallback(t *testing.T) {
 // TestRevalidateWithResume checks that a page that a sitemap lists is done when it is unchanged, so
 // that a run after an interruption requests only the rest.
 func TestRevalidateWithResume(t *testing.T) {
-	for name, fresh := range map[string]collyrobots.Option{"304": collyrobots.Revalidate(), "fresh": collyrobots.SkipFresh()} {
+	for name, skipFresh := range map[string]bool{"304": false, "fresh": true} {
 		for _, collector := range [][]colly.CollectorOption{nil, kit.Async} {
 			t.Run(fmt.Sprint(name, len(collector)), func(t *testing.T) {
 				site := &versions{pages: map[string]http.Header{}}
@@ -154,9 +154,9 @@ func TestRevalidateWithResume(t *testing.T) {
 									cancel()
 								}
 							}
-							v := revalidating(t, web, both, collector, fresh,
-								collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true, Window: 2}),
-								collyrobots.OnUnchanged(func(*colly.Request) { stop() }))
+							v := revalidatingAs(t, web, both, collector,
+								collyrobots.Revalidation{SkipFresh: skipFresh, OnUnchanged: func(*colly.Request) { stop() }},
+								collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true, Window: 2}))
 							v.Impolite = true // the parts follow each other at once
 							v.Context = ctx
 							v.OnScraped(func(*colly.Response) { stop() })
@@ -283,7 +283,7 @@ func TestRecordedAfterLinks(t *testing.T) {
 				<-unblock
 			}
 		})
-		p, err := collyrobots.WithRobots(v.Collector.Collector, collyrobots.Frontier(kit.NewMemoryStore()), collyrobots.Revalidate(), collyrobots.Store(records))
+		p, err := collyrobots.WithRobots(v.Collector.Collector, collyrobots.Frontier(kit.NewMemoryStore()), collyrobots.Revalidate(collyrobots.Revalidation{}), collyrobots.Store(records))
 		kit.Must(t, err)
 		defer p.Close()
 		v.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
@@ -318,11 +318,11 @@ func TestUnchangedWithOtherOptions(t *testing.T) {
 		},
 		"MaxPages does not count a fresh page": {
 			header: `ETag: "1"; Cache-Control: max-age=3600; Date: Sat, 01 Jan 2000 00:00:00 GMT`, visits: "/1 /2 /new",
-			options: []collyrobots.Option{collyrobots.SkipFresh(), collyrobots.MaxPages(1)}, unchanged: 2, requests: "GET /new = 200",
+			options: []collyrobots.Option{collyrobots.Revalidate(collyrobots.Revalidation{SkipFresh: true}), collyrobots.MaxPages(1)}, unchanged: 2, requests: "GET /new = 200",
 		},
 		"Retry of a fresh page": {
 			header: `ETag: "1"; Cache-Control: max-age=3600; Date: Sat, 01 Jan 2000 00:00:00 GMT`, visits: "/1",
-			options:   []collyrobots.Option{collyrobots.SkipFresh(), collyrobots.OnUnchanged(func(r *colly.Request) { r.Retry() })},
+			options:   []collyrobots.Option{collyrobots.Revalidate(collyrobots.Revalidation{SkipFresh: true, OnUnchanged: func(r *colly.Request) { r.Retry() }})},
 			unchanged: 1, requests: "GET /1 = 200",
 		},
 		"the tags of the page": {
@@ -346,7 +346,7 @@ func TestUnchangedWithOtherOptions(t *testing.T) {
 			site.set("/new", "X: y")
 			kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": site}}, func(t *testing.T, web *robotstest.Web) {
 				records := store.Memory()
-				v := revalidating(t, web, records, nil, collyrobots.SkipFresh())
+				v := skippingFresh(t, web, records)
 				for _, path := range strings.Fields(test.visits) {
 					if path != "/new" {
 						v.Visit("http://a.test" + path)

@@ -115,16 +115,31 @@ func (v *visitor) since() string {
 	return calls
 }
 
-// revalidating returns a collector with callbacks that were registered before and after Attach.
+// revalidating returns a collector with the option Revalidate.
 func revalidating(t *testing.T, web *robotstest.Web, s store.Store, collector []colly.CollectorOption, opts ...collyrobots.Option) *visitor {
 	t.Helper()
+	return revalidatingAs(t, web, s, collector, collyrobots.Revalidation{}, opts...)
+}
+
+// skippingFresh is like revalidating, with SkipFresh.
+func skippingFresh(t *testing.T, web *robotstest.Web, s store.Store, opts ...collyrobots.Option) *visitor {
+	t.Helper()
+	return revalidatingAs(t, web, s, nil, collyrobots.Revalidation{SkipFresh: true}, opts...)
+}
+
+// revalidatingAs returns a collector with callbacks that were registered before and after Attach.
+// If r has no OnUnchanged, unchanged pages are noted.
+func revalidatingAs(t *testing.T, web *robotstest.Web, s store.Store, collector []colly.CollectorOption, r collyrobots.Revalidation, opts ...collyrobots.Option) *visitor {
+	t.Helper()
 	v := new(visitor)
+	if r.OnUnchanged == nil {
+		r.OnUnchanged = func(r *colly.Request) { v.note("unchanged", r.URL) }
+	}
 	early := func(c *colly.Collector) {
 		c.OnResponseHeaders(func(r *colly.Response) { v.note("headers", r.Request.URL) })
 		c.OnScraped(func(r *colly.Response) { v.note("early", r.Request.URL) })
 	}
-	unchanged := collyrobots.OnUnchanged(func(r *colly.Request) { v.note("unchanged", r.URL) })
-	opts = append([]collyrobots.Option{collyrobots.Revalidate(), collyrobots.Store(s), unchanged}, opts...)
+	opts = append([]collyrobots.Option{collyrobots.Revalidate(r), collyrobots.Store(s)}, opts...)
 	v.Crawl = kit.Start(t, web, append([]colly.CollectorOption{early}, collector...), opts...)
 	v.OnResponse(func(r *colly.Response) { v.note("response", r.Request.URL) })
 	v.OnError(func(r *colly.Response, err error) { v.note("error "+err.Error(), r.Request.URL) })
@@ -277,7 +292,7 @@ func TestNotConditional(t *testing.T) {
 			want: "GET / = 200",
 		},
 		"a dry run":                   {options: []collyrobots.Option{collyrobots.DryRun()}, visit: (*visitor).visit, want: "GET / = 200"},
-		"another host has the option": {options: []collyrobots.Option{collyrobots.ForHosts("a.test"), collyrobots.ForHosts("b.test", collyrobots.Revalidate())}, visit: (*visitor).visit, want: `GET / "1" = 304`},
+		"another host has the option": {options: []collyrobots.Option{collyrobots.ForHosts("a.test"), collyrobots.ForHosts("b.test", collyrobots.Revalidate(collyrobots.Revalidation{}))}, visit: (*visitor).visit, want: `GET / "1" = 304`},
 		"a client": {
 			visit: func(v *visitor) error {
 				client := &http.Client{Transport: v.Robots.Transport(v.Transport)}
@@ -382,11 +397,11 @@ func TestRetryIsNotConditional(t *testing.T) {
 				records := store.Memory()
 				kit.Must(t, revalidating(t, web, records, nil).Visit("http://a.test/"))
 				site.since()
-				var opts []collyrobots.Option
+				var revalidation collyrobots.Revalidation
 				if test.prepare == nil {
-					opts = append(opts, collyrobots.OnUnchanged(func(r *colly.Request) { r.Retry() }))
+					revalidation.OnUnchanged = func(r *colly.Request) { r.Retry() }
 				}
-				v := revalidating(t, web, records, nil, opts...)
+				v := revalidatingAs(t, web, records, nil, revalidation)
 				v.Async = async
 				var after func()
 				if test.prepare != nil {
@@ -533,12 +548,12 @@ func TestSkipFresh(t *testing.T) {
 				}
 				kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": site}}, func(t *testing.T, web *robotstest.Web) {
 					records := store.Memory()
-					v := revalidating(t, web, records, nil, collyrobots.SkipFresh())
+					v := skippingFresh(t, web, records)
 					kit.Must(t, v.Request(http.MethodGet, "http://a.test/", nil, nil, http.Header{"X-Lang": {"en"}}))
 					site.since()
 					time.Sleep(test.age)
 					h := kit.Hear(report.EventUnchanged)
-					v = revalidating(t, web, records, nil, collyrobots.SkipFresh(), h.On())
+					v = skippingFresh(t, web, records, h.On())
 					err := v.Request(http.MethodGet, "http://a.test/", nil, nil, test.sent)
 					synctest.Wait()
 					got := site.since()
@@ -581,7 +596,7 @@ func TestConfirmedFreshness(t *testing.T) {
 		w.Header().Set("ETag", `"1"`)
 		fmt.Fprint(w, "page")
 	}}}, func(t *testing.T, web *robotstest.Web) {
-		v := revalidating(t, web, store.Memory(), nil, collyrobots.SkipFresh())
+		v := skippingFresh(t, web, store.Memory())
 		v.AllowURLRevisit = true
 		for range 7 { // at 0, 30, 60, ... minutes
 			kit.Must(t, v.visit())
@@ -603,7 +618,9 @@ func TestOnUnchangedMayVisit(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": site}})
 	records := store.Memory()
 	for run, want := range []string{"0 unchanged, 20 scraped, 0 from OnUnchanged", "20 unchanged, 0 scraped, 20 from OnUnchanged"} {
-		v := revalidating(t, web, records, kit.Async, collyrobots.OnUnchanged(func(r *colly.Request) { r.Visit(r.URL.Path + "/from") }))
+		v := revalidatingAs(t, web, records, kit.Async, collyrobots.Revalidation{
+			OnUnchanged: func(r *colly.Request) { r.Visit(r.URL.Path + "/from") },
+		})
 		kit.Limited(t, v.Crawl, &colly.LimitRule{DomainGlob: "*", Parallelism: 4})
 		v.Visit("http://a.test/robots.txt?first")
 		v.Wait()
@@ -741,7 +758,9 @@ func TestRevalidateStoreFails(t *testing.T) {
 // TestRevalidateNeedsStore checks the faults of the options.
 func TestRevalidateNeedsStore(t *testing.T) {
 	for _, o := range []collyrobots.Option{
-		collyrobots.Revalidate(), collyrobots.SkipFresh(), collyrobots.ForHosts("*", collyrobots.Revalidate()), collyrobots.OnUnchanged(nil),
+		collyrobots.Revalidate(collyrobots.Revalidation{}),
+		collyrobots.Revalidate(collyrobots.Revalidation{SkipFresh: true}),
+		collyrobots.ForHosts("*", collyrobots.Revalidate(collyrobots.Revalidation{})),
 	} {
 		_, err := collyrobots.New(o)
 		var fault *collyrobots.OptionError
@@ -777,7 +796,7 @@ func TestBodyOfUnchangedPage(t *testing.T) {
 			}
 			return resp, err
 		}))
-		robots, err := collyrobots.WithRobots(c, collyrobots.Store(kept), collyrobots.Revalidate())
+		robots, err := collyrobots.WithRobots(c, collyrobots.Store(kept), collyrobots.Revalidate(collyrobots.Revalidation{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -792,5 +811,31 @@ func TestBodyOfUnchangedPage(t *testing.T) {
 			t.Errorf("got %q, %v, want %q", got, err, want)
 		}
 		robots.Close()
+	}
+}
+
+// TestRevalidationOfHosts checks that the Revalidation inside ForHosts replaces the one before, with
+// its function.
+func TestRevalidationOfHosts(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{
+		"a.test": {"/robots.txt": kit.NoDenys, "*": &versions{pages: map[string]http.Header{"/": version(`ETag: "1"`)}}},
+		"b.test": {"/robots.txt": kit.NoDenys, "*": &versions{pages: map[string]http.Header{"/": version(`ETag: "1"`)}}},
+		"c.test": {"/robots.txt": kit.NoDenys, "*": &versions{pages: map[string]http.Header{"/": version(`ETag: "1"`)}}},
+	})
+	var called []string
+	note := func(which string) collyrobots.Revalidation {
+		return collyrobots.Revalidation{OnUnchanged: func(r *colly.Request) { called = append(called, which+" "+r.URL.Host) }}
+	}
+	records := store.Memory()
+	for range 2 {
+		c := kit.Start(t, web, nil, collyrobots.Store(records), collyrobots.Revalidate(note("all")),
+			collyrobots.ForHosts("b.test", collyrobots.Revalidate(note("b"))),
+			collyrobots.ForHosts("c.test", collyrobots.Revalidate(collyrobots.Revalidation{})))
+		for _, host := range []string{"a.test", "b.test", "c.test"} {
+			kit.Must(t, c.Visit("http://"+host+"/"))
+		}
+	}
+	if got, want := strings.Join(called, ", "), "all a.test, b b.test"; got != want {
+		t.Errorf("called for %s, want %s", got, want)
 	}
 }

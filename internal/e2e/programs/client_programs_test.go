@@ -43,7 +43,9 @@ func TestClientPrograms(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			x.sites = clientSites
 			x.closed = "User-agent: *\nDisallow: /closed\nDisallow: /missing\nDisallow: /private\nCrawl-delay: 7\n"
-			x.options = func() []collyrobots.Option { return []collyrobots.Option{collyrobots.ProductToken("ExampleBot")} }
+			x.options = func(*kit.Run) []collyrobots.Option {
+				return []collyrobots.Option{collyrobots.ProductToken("ExampleBot")}
+			}
 			x.isSame(t)
 			x.obeys(t)
 		})

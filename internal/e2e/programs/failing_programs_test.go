@@ -283,7 +283,7 @@ var failingPrograms = []program{
 		c.Wait()
 		wantPages(p, "http://a.test/%d", 9)
 	}},
-	{name: "a queue of throttled pages", within: 4 * time.Hour, options: func() []collyrobots.Option { return []collyrobots.Option{collyrobots.RetryThrottled(3)} }, sites: func() robotstest.Sites {
+	{name: "a queue of throttled pages", within: 4 * time.Hour, options: func(*kit.Run) []collyrobots.Option { return []collyrobots.Option{collyrobots.RetryThrottled(3)} }, sites: func() robotstest.Sites {
 		a := robotstest.Pages(9, "User-agent: *\nCrawl-delay: 2\nDisallow: /8\n")
 		for i := range 9 {
 			a[fmt.Sprint("/", i)] = failsFirst(i%3, func(w http.ResponseWriter, _ *http.Request) {
@@ -443,7 +443,7 @@ var failingPrograms = []program{
 		}
 		c.Wait()
 	}},
-	{name: "retries pages of another shard without a bound", within: time.Minute, aborts: 1, options: func() []collyrobots.Option { return []collyrobots.Option{collyrobots.ShardByHost(2, 0)} },
+	{name: "retries pages of another shard without a bound", within: time.Minute, aborts: 1, options: func(*kit.Run) []collyrobots.Option { return []collyrobots.Option{collyrobots.ShardByHost(2, 0)} },
 		sites: slowPages(2, ""), run: func(p *kit.Run) {
 			for i := range 20 {
 				u := fmt.Sprintf("http://host%d.test/", i)

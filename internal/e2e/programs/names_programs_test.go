@@ -94,7 +94,7 @@ var namesPrograms = []program{
 		}
 	}},
 	{name: "has two names and 20 hosts that differ only in their delay", sites: hosts(20),
-		options: func() []collyrobots.Option { return sameButDelay(20) },
+		options: func(*kit.Run) []collyrobots.Option { return sameButDelay(20) },
 		closed:  "User-agent: CustomerAA\nDisallow: /1\nDisallow: /closed\n\nUser-agent: CustomerAB\nDisallow: /2\nDisallow: /closed\n",
 		run: func(p *kit.Run) {
 			for i := range 20 {
@@ -106,7 +106,7 @@ var namesPrograms = []program{
 			}
 		}},
 	{name: "has 40 names and 10 patterns of hosts with dialects", sites: hosts(10),
-		options: func() []collyrobots.Option {
+		options: func(*kit.Run) []collyrobots.Option {
 			var options []collyrobots.Option
 			for i := range 10 {
 				options = append(options, collyrobots.ForHosts(fmt.Sprintf("h%d.test", i), collyrobots.Dialect(dialect.RFC9309()), collyrobots.MaxDelay(time.Duration(100+i)*time.Second)))
@@ -143,7 +143,7 @@ var namesPrograms = []program{
 		}
 	}},
 	{name: "has a name for each host", sites: library, closed: "User-agent: OneBot\nDisallow: /closed\nDisallow: /1\n\nUser-agent: TwoBot\nDisallow: /closed\n\nUser-agent: *\nDisallow:\n",
-		options: func() []collyrobots.Option {
+		options: func(*kit.Run) []collyrobots.Option {
 			return []collyrobots.Option{
 				collyrobots.ForHosts("a.test", collyrobots.ProductToken("OneBot")),
 				collyrobots.ForHosts("b.test", collyrobots.ProductToken("TwoBot", "OneBot")),

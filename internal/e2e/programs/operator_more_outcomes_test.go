@@ -22,21 +22,21 @@ var morePrograms = []program{
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "/": "<!DOCTYPE html><img src=/1.png><a rel=nofollow href=/x><img src=/2.png></a><img src=/closed.png>", "*": fresh("png")}}
 		},
-		options: func() []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.SkipFresh(), collyrobots.EnforceRobotsTags(), collyrobots.MaxPages(3)}
+		options: func(p *kit.Run) []collyrobots.Option {
+			return []collyrobots.Option{skipFresh(p), collyrobots.EnforceRobotsTags(), collyrobots.MaxPages(3)}
 		}, run: func(p *kit.Run) {
 			for range 2 {
 				c := p.New()
 				c.OnHTML("img", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("src")) })
 				visit(c, "/")
-				plug(p)
+				p.Plug()
 			}
 		}},
 	{name: "saved requests", outcomes: "done: / /1 /2; nofollow: /1 /2",
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "/": nofollow("/1", "/2"), "*": "x"}}
 		},
-		options: func() []collyrobots.Option {
+		options: func(*kit.Run) []collyrobots.Option {
 			return []collyrobots.Option{collyrobots.EnforceRobotsTags(), collyrobots.StopRefused(1)}
 		}, run: func(p *kit.Run) {
 			c := p.New()
@@ -59,8 +59,8 @@ var morePrograms = []program{
 		}},
 	{name: "forms with files", records: true, outcomes: "failed 403: /up x2; refused: /raw /up",
 		sites: func() robotstest.Sites { return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": 403}} },
-		options: func() []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.StopRefused(2), collyrobots.Revalidate()}
+		options: func(p *kit.Run) []collyrobots.Option {
+			return []collyrobots.Option{collyrobots.StopRefused(2), revalidate(p)}
 		}, run: func(p *kit.Run) {
 			c := p.New(colly.AllowURLRevisit())
 			for range 3 {
@@ -76,7 +76,7 @@ var morePrograms = []program{
 				w.WriteHeader(403)
 				io.WriteString(w, robotstest.Page("/2"))
 			}), "*": "x"}}
-		}, options: func() []collyrobots.Option {
+		}, options: func(*kit.Run) []collyrobots.Option {
 			return []collyrobots.Option{collyrobots.StopRefused(2), collyrobots.EnforceRobotsTags(), collyrobots.MaxPages(4)}
 		}, run: func(p *kit.Run) {
 			c := p.Collector()
@@ -89,8 +89,8 @@ var morePrograms = []program{
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": fresh(robotstest.Page())}}
 		},
-		options: func() []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.SkipFresh(), collyrobots.MaxPages(2), collyrobots.EnforceRobotsTags()}
+		options: func(p *kit.Run) []collyrobots.Option {
+			return []collyrobots.Option{skipFresh(p), collyrobots.MaxPages(2), collyrobots.EnforceRobotsTags()}
 		}, run: func(p *kit.Run) {
 			dir, err := os.MkdirTemp("", "cache")
 			kit.Must(p.T, err)
@@ -98,15 +98,15 @@ var morePrograms = []program{
 			for range 2 {
 				c := p.New(colly.CacheDir(dir))
 				visit(c, "/1", "/2", "/3")
-				plug(p)
+				p.Plug()
 			}
 		}},
 	{name: "redirects to another host over its budget", records: true, outcomes: "budget: /2 /3 b.test/y; done: b.test/x; unchanged: b.test/x",
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": robotstest.Redirect("http://b.test/x")}, "b.test": {"/robots.txt": 404, "*": fresh("x")}}
 		},
-		options: func() []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.SkipFresh(), collyrobots.ForHosts("b.test", collyrobots.MaxPages(1))}
+		options: func(p *kit.Run) []collyrobots.Option {
+			return []collyrobots.Option{skipFresh(p), collyrobots.ForHosts("b.test", collyrobots.MaxPages(1))}
 		}, run: func(p *kit.Run) {
 			c := p.New(colly.AllowURLRevisit())
 			visit(c, "/1", "/2", "/3")
@@ -118,8 +118,8 @@ var morePrograms = []program{
 				time.Sleep(4 * time.Second)
 				withETag("x")(w, r)
 			})}}
-		}, options: func() []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.AdaptiveDelay(2), collyrobots.Revalidate(), collyrobots.MaxPages(5)}
+		}, options: func(p *kit.Run) []collyrobots.Option {
+			return []collyrobots.Option{collyrobots.AdaptiveDelay(2), revalidate(p), collyrobots.MaxPages(5)}
 		},
 		schedule: "0s /robots.txt, 1s /1, 5s /2, 10s /3, 16.5s /1, 23.75s /2", run: func(p *kit.Run) {
 			c := p.New(colly.AllowURLRevisit())
@@ -129,7 +129,7 @@ var morePrograms = []program{
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": http.HandlerFunc(kit.Hang)}}
 		},
-		options: func() []collyrobots.Option {
+		options: func(*kit.Run) []collyrobots.Option {
 			return []collyrobots.Option{collyrobots.CrawlHours("00:00", "00:01", time.UTC), collyrobots.AdaptiveDelay(1), collyrobots.StopRefused(1)}
 		}, run: func(p *kit.Run) {
 			c := p.New(kit.Async...)
@@ -140,7 +140,7 @@ var morePrograms = []program{
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "/": nofollow("/1", "/2"), "*": "x"}}
 		}, impolite: true,
-		options: func() []collyrobots.Option {
+		options: func(*kit.Run) []collyrobots.Option {
 			return []collyrobots.Option{collyrobots.MaxPages(2), collyrobots.EnforceRobotsTags()}
 		}, run: func(p *kit.Run) {
 			c := p.New()
@@ -148,7 +148,7 @@ var morePrograms = []program{
 			visit(c, "/")
 			first := p.Plugin
 			p.Plugin = nil
-			plug(p)
+			p.Plug()
 			d := p.New()
 			follow(d)
 			visit(d, "/", "/1")
@@ -161,14 +161,14 @@ var morePrograms = []program{
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "/": nofollow("/1", "/2"), "*": fresh("x")}}
 		}, impolite: true,
-		options: func() []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.SkipFresh(), collyrobots.EnforceRobotsTags(), collyrobots.MaxPages(3)}
+		options: func(p *kit.Run) []collyrobots.Option {
+			return []collyrobots.Option{skipFresh(p), collyrobots.EnforceRobotsTags(), collyrobots.MaxPages(3)}
 		}, run: func(p *kit.Run) {
 			c := p.New(colly.AllowURLRevisit())
 			follow(c)
 			for range 3 {
 				visit(c, "/", "/2")
-				plug(p)
+				p.Plug()
 				kit.Must(p.T, p.Plugin.Attach(c))
 			}
 		}},
@@ -176,7 +176,7 @@ var morePrograms = []program{
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 2\nContent-Usage: /ai train-ai=n\n", kit.TDMURI: 403, "*": 451}}
 		},
-		options: func() []collyrobots.Option {
+		options: func(*kit.Run) []collyrobots.Option {
 			return []collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(), collyrobots.TDMRep(), collyrobots.StopRefused(2), collyrobots.MaxPages(9)}
 		}, run: func(p *kit.Run) {
 			c := p.New()
@@ -186,11 +186,10 @@ var morePrograms = []program{
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": withETag("x")}}
 		},
-		options: func() []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.Revalidate(), collyrobots.MaxPages(4)}
+		options: func(p *kit.Run) []collyrobots.Option {
+			return []collyrobots.Option{collyrobots.Revalidate(collyrobots.Revalidation{OnUnchanged: func(r *colly.Request) { p.End(r, "unchanged"); r.Retry() }}), collyrobots.MaxPages(4)}
 		}, run: func(p *kit.Run) {
-			p.Options = append(p.Options, collyrobots.OnUnchanged(func(r *colly.Request) { p.End(r, "unchanged"); r.Retry() }))
-			plug(p)
+			p.Plug()
 			c := p.New(colly.AllowURLRevisit())
 			visit(c, "/1", "/1", "/1")
 		}},
@@ -198,7 +197,7 @@ var morePrograms = []program{
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": "x"}, "b.a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 5\n", "*": "x"}, "c.test": {"*": "x"}}
 		},
-		options: func() []collyrobots.Option {
+		options: func(*kit.Run) []collyrobots.Option {
 			return []collyrobots.Option{collyrobots.PaceBy(collyrobots.ByDomain), collyrobots.MaxPages(3), collyrobots.ForHosts("c.test", collyrobots.CrawlHours("01:00", "02:00", time.UTC), collyrobots.MaxPages(2))}
 		}, run: func(p *kit.Run) {
 			c, d := p.New(kit.Async...), p.New(kit.Async...)

@@ -85,7 +85,7 @@ var operatorPrograms = []program{
 					w.WriteHeader(401)
 				}
 			})}}
-		}, options: func() []collyrobots.Option {
+		}, options: func(*kit.Run) []collyrobots.Option {
 			return []collyrobots.Option{collyrobots.StopRefused(2), collyrobots.MaxPages(6)}
 		}, run: func(p *kit.Run) {
 			c := p.New()
@@ -99,7 +99,7 @@ var operatorPrograms = []program{
 			visit(c, "/8", "/9")
 		}},
 	{name: "retries refused pages without a bound", outcomes: "failed 403: /1 /2; refused: /1 x10 /2 x10",
-		aborts: 2, sites: func() robotstest.Sites { return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": 403}} }, options: func() []collyrobots.Option {
+		aborts: 2, sites: func() robotstest.Sites { return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": 403}} }, options: func(*kit.Run) []collyrobots.Option {
 			return []collyrobots.Option{collyrobots.StopRefused(2), collyrobots.MaxPages(3)}
 		}, run: func(p *kit.Run) {
 			c := p.Collector(kit.Async...)
@@ -109,7 +109,7 @@ var operatorPrograms = []program{
 			c.Wait()
 		}},
 	{name: "retries pages over the budget without a bound", outcomes: "budget: /1 x10 /2 x10; failed 500: /1 x3",
-		aborts: 2, sites: func() robotstest.Sites { return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": 500}} }, options: func() []collyrobots.Option {
+		aborts: 2, sites: func() robotstest.Sites { return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": 500}} }, options: func(*kit.Run) []collyrobots.Option {
 			return []collyrobots.Option{collyrobots.MaxPages(3), collyrobots.EnforceRobotsTags()}
 		}, run: func(p *kit.Run) {
 			c := p.Collector()
@@ -118,7 +118,7 @@ var operatorPrograms = []program{
 			visit(c, "/1", "/2")
 		}},
 	{name: "HEAD first", outcomes: "budget: /2 /3; done: /1 x2 /2",
-		sites: func() robotstest.Sites { return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": "x"}} }, options: func() []collyrobots.Option {
+		sites: func() robotstest.Sites { return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": "x"}} }, options: func(*kit.Run) []collyrobots.Option {
 			return []collyrobots.Option{collyrobots.MaxPages(3), collyrobots.StopRefused(1)}
 		}, run: func(p *kit.Run) {
 			c := p.Collector()
@@ -130,22 +130,22 @@ var operatorPrograms = []program{
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "/": robotstest.Page("/1", "/2"), "/1": withETag(nofollow("/3")), "/2": withETag(robotstest.Page("/4", "/closed")), "/4": withETag(robotstest.Page())}}
 		},
-		options: func() []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.Revalidate(), collyrobots.EnforceRobotsTags()}
+		options: func(p *kit.Run) []collyrobots.Option {
+			return []collyrobots.Option{revalidate(p), collyrobots.EnforceRobotsTags()}
 		}, run: func(p *kit.Run) {
 			for range 2 {
 				c := p.New()
 				follow(c)
 				visit(c, "/")
-				plug(p)
+				p.Plug()
 			}
 		}},
 	{name: "a poller with a budget", records: true, outcomes: "budget: /api x2; done: /api; unchanged: /api x3",
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": withETag("x")}}
 		},
-		options: func() []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.Revalidate(), collyrobots.MaxPages(4)}
+		options: func(p *kit.Run) []collyrobots.Option {
+			return []collyrobots.Option{revalidate(p), collyrobots.MaxPages(4)}
 		}, run: func(p *kit.Run) {
 			c := p.New(colly.AllowURLRevisit())
 			for range 6 {
@@ -156,8 +156,8 @@ var operatorPrograms = []program{
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": fresh("x")}}
 		},
-		options: func() []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.SkipFresh(), collyrobots.MaxPages(2)}
+		options: func(p *kit.Run) []collyrobots.Option {
+			return []collyrobots.Option{skipFresh(p), collyrobots.MaxPages(2)}
 		}, run: func(p *kit.Run) {
 			c := p.New(colly.AllowURLRevisit())
 			for range 5 {
@@ -170,8 +170,8 @@ var operatorPrograms = []program{
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": fresh("x")}}
 		},
-		options: func() []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.SkipFresh(), collyrobots.StopRefused(2)}
+		options: func(p *kit.Run) []collyrobots.Option {
+			return []collyrobots.Option{skipFresh(p), collyrobots.StopRefused(2)}
 		}, run: func(p *kit.Run) {
 			for range 2 {
 				c := p.New()
@@ -180,13 +180,13 @@ var operatorPrograms = []program{
 					q.AddURL(fmt.Sprint("http://a.test/", i))
 				}
 				q.Run(c)
-				plug(p)
+				p.Plug()
 			}
 		}},
 	{name: "aborted after the headers is not recorded", records: true, outcomes: "done: /1; failed Aborted after receiving response headers: /1",
 		sites: func() robotstest.Sites { return robotstest.Sites{"a.test": {"/robots.txt": 404, "*": fresh("x")}} },
-		options: func() []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.SkipFresh(), collyrobots.MaxPages(9)}
+		options: func(p *kit.Run) []collyrobots.Option {
+			return []collyrobots.Option{skipFresh(p), collyrobots.MaxPages(9)}
 		}, run: func(p *kit.Run) {
 			for i := range 2 {
 				c := p.Collector()
@@ -197,14 +197,14 @@ var operatorPrograms = []program{
 				})
 				p.Attach(p.Count(c))
 				visit(c, "/1")
-				plug(p)
+				p.Plug()
 			}
 		}},
 	{name: "a panic in a callback is not recorded", records: true, outcomes: "none", sites: func() robotstest.Sites {
 		return robotstest.Sites{"a.test": {"/robots.txt": 404, "*": fresh(robotstest.Page("/x"))}}
 	},
-		options: func() []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.SkipFresh(), collyrobots.EnforceRobotsTags()}
+		options: func(p *kit.Run) []collyrobots.Option {
+			return []collyrobots.Option{skipFresh(p), collyrobots.EnforceRobotsTags()}
 		}, run: func(p *kit.Run) {
 			for range 2 {
 				c := p.New()
@@ -217,7 +217,7 @@ var operatorPrograms = []program{
 					}()
 					visit(c, "/1")
 				}()
-				plug(p)
+				p.Plug()
 			}
 		}},
 	{name: "a cut body is not recorded", records: true, outcomes: "failed unexpected EOF: /1 x2 /2 x2",
@@ -226,13 +226,13 @@ var operatorPrograms = []program{
 				w.Header().Set("Content-Length", "100")
 				fresh("short")(w, r)
 			})}}
-		}, options: func() []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.SkipFresh(), collyrobots.StopRefused(1)}
+		}, options: func(p *kit.Run) []collyrobots.Option {
+			return []collyrobots.Option{skipFresh(p), collyrobots.StopRefused(1)}
 		}, run: func(p *kit.Run) {
 			for range 2 {
 				c := p.New()
 				visit(c, "/1", "/2")
-				plug(p)
+				p.Plug()
 			}
 		}},
 	{name: "a page with an unknown charset", records: true, outcomes: "done: /1; nofollow: /2; unchanged: /1",
@@ -243,21 +243,21 @@ var operatorPrograms = []program{
 				w.Header().Set("Content-Type", "text/html; charset=nonsense")
 				io.WriteString(w, "<html><a href='/2' rel=nofollow>x")
 			})}}
-		}, options: func() []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.SkipFresh(), collyrobots.EnforceRobotsTags()}
+		}, options: func(p *kit.Run) []collyrobots.Option {
+			return []collyrobots.Option{skipFresh(p), collyrobots.EnforceRobotsTags()}
 		}, run: func(p *kit.Run) {
 			for range 2 {
 				c := p.New(colly.DetectCharset())
 				follow(c)
 				visit(c, "/1")
-				plug(p)
+				p.Plug()
 			}
 		}},
 	{name: "a storage of its own", outcomes: "done: / /1 /2; nofollow: /1",
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "/": nofollow("/1") + robotstest.Page("/2"), "/2": robotstest.Page("/1"), "*": "x"}}
 		},
-		options: func() []collyrobots.Option { return []collyrobots.Option{collyrobots.EnforceRobotsTags()} }, run: func(p *kit.Run) {
+		options: func(*kit.Run) []collyrobots.Option { return []collyrobots.Option{collyrobots.EnforceRobotsTags()} }, run: func(p *kit.Run) {
 			c := p.Collector()
 			kit.Must(p.T, c.SetStorage(&storage.InMemoryStorage{}))
 			p.Attach(p.Count(c))
@@ -268,7 +268,7 @@ var operatorPrograms = []program{
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "/": nofollow("/1", "/2"), "*": "x"}}
 		},
-		options: func() []collyrobots.Option {
+		options: func(*kit.Run) []collyrobots.Option {
 			return []collyrobots.Option{collyrobots.EnforceRobotsTags(), collyrobots.MaxPages(2)}
 		}, run: func(p *kit.Run) {
 			c := p.New()
@@ -288,7 +288,7 @@ var operatorPrograms = []program{
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": "x"}, "b.a.test": {"/robots.txt": 404, "*": 403}}
 		},
-		options: func() []collyrobots.Option {
+		options: func(*kit.Run) []collyrobots.Option {
 			return []collyrobots.Option{collyrobots.PaceBy(collyrobots.ByDomain), collyrobots.StopRefused(2), collyrobots.MaxPages(3)}
 		}, run: func(p *kit.Run) {
 			c := p.New()
@@ -302,7 +302,7 @@ var operatorPrograms = []program{
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": robotstest.Redirect("http://www.a.test/x")}, "www.a.test": {"/robots.txt": twoSeconds, "*": "x"}}
 		},
-		options: func() []collyrobots.Option {
+		options: func(*kit.Run) []collyrobots.Option {
 			return []collyrobots.Option{collyrobots.PaceBy(collyrobots.ByDomain), collyrobots.DelayFromEnd(), collyrobots.MaxInFlight(1), collyrobots.MaxPages(5)}
 		}, run: func(p *kit.Run) {
 			c := p.New(colly.Async(), colly.AllowURLRevisit())
@@ -314,7 +314,7 @@ var operatorPrograms = []program{
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": "x"}, "www.a.test": {"/robots.txt": twoSeconds, "*": "x"}}
 		},
-		options: func() []collyrobots.Option {
+		options: func(*kit.Run) []collyrobots.Option {
 			return []collyrobots.Option{collyrobots.PaceBy(collyrobots.ByDomain), collyrobots.AdaptiveDelay(1), collyrobots.MaxInFlight(1)}
 		}, run: func(p *kit.Run) {
 			c := p.Collector()
@@ -330,7 +330,7 @@ var operatorPrograms = []program{
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": robotstest.Redirect("http://www.a.test/robots.txt"), kit.TDMURI: robotstest.Redirect("http://www.a.test" + kit.TDMURI), "*": "x"}, "www.a.test": {"/robots.txt": twoSeconds, kit.TDMURI: kit.ReservedAll, "*": "x"}}
 		},
-		options: func() []collyrobots.Option {
+		options: func(*kit.Run) []collyrobots.Option {
 			return []collyrobots.Option{collyrobots.PaceBy(collyrobots.ByDomain), collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(), collyrobots.TDMRep(), collyrobots.DelayFromEnd()}
 		}, run: func(p *kit.Run) {
 			c := p.New(kit.Async...)
@@ -339,7 +339,7 @@ var operatorPrograms = []program{
 		}},
 	{name: "shutdown while the hosts are closed", outcomes: "canceled: /1 /2 /3",
 		sites: func() robotstest.Sites { return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": "x"}} },
-		options: func() []collyrobots.Option {
+		options: func(*kit.Run) []collyrobots.Option {
 			return []collyrobots.Option{collyrobots.CrawlHours("05:00", "06:00", time.UTC), collyrobots.MaxPages(2), collyrobots.Purpose(usage.Search), collyrobots.TDMRep()}
 		}, run: func(p *kit.Run) {
 			ctx, cancel := context.WithCancel(context.Background())
@@ -351,8 +351,8 @@ var operatorPrograms = []program{
 		}},
 	{name: "Close while the hosts are closed", records: true, outcomes: "closed: /3; done: /1 /2",
 		sites: func() robotstest.Sites { return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": "x"}} },
-		options: func() []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.CrawlHours("05:00", "06:00", time.UTC), collyrobots.StopRefused(2), collyrobots.EnforceRobotsTags(), collyrobots.Revalidate()}
+		options: func(p *kit.Run) []collyrobots.Option {
+			return []collyrobots.Option{collyrobots.CrawlHours("05:00", "06:00", time.UTC), collyrobots.StopRefused(2), collyrobots.EnforceRobotsTags(), revalidate(p)}
 		}, run: func(p *kit.Run) {
 			c := p.New(kit.Async...)
 			visit(c, "/1", "/2", "/3")
@@ -362,7 +362,7 @@ var operatorPrograms = []program{
 		}},
 	{name: "hours and a stop", outcomes: "failed 403: /1 /2 /5; refused: /3 /4 /6",
 		sites: func() robotstest.Sites { return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": 403}} },
-		options: func() []collyrobots.Option {
+		options: func(*kit.Run) []collyrobots.Option {
 			return []collyrobots.Option{collyrobots.CrawlHours("05:00", "05:30", time.UTC), collyrobots.StopRefused(2)}
 		}, run: func(p *kit.Run) {
 			c := p.New(kit.Async...)
@@ -378,7 +378,7 @@ var operatorPrograms = []program{
 				w.Header().Set("Cf-Mitigated", "challenge")
 				w.WriteHeader(503)
 			})}}
-		}, options: func() []collyrobots.Option {
+		}, options: func(*kit.Run) []collyrobots.Option {
 			return []collyrobots.Option{collyrobots.StopRefused(2), collyrobots.RetryThrottled(5), collyrobots.MaxPages(9)}
 		}, run: func(p *kit.Run) {
 			c := p.New()
@@ -393,14 +393,14 @@ var operatorPrograms = []program{
 				}
 				io.WriteString(w, twoSeconds)
 			}), "*": "x"}}
-		}, options: func() []collyrobots.Option {
+		}, options: func(*kit.Run) []collyrobots.Option {
 			return []collyrobots.Option{collyrobots.WhenForbidden(collyrobots.DenyAll), collyrobots.MaxPages(3)}
 		}, impolite: true, run: func(p *kit.Run) {
 			c := p.Collector()
 			c.SetCookies("http://a.test/", []*http.Cookie{{Name: "s", Value: "1", Path: "/"}})
 			p.Attach(p.Count(c))
 			visit(c, "/1", "/closed")
-			plug(p)
+			p.Plug()
 			c = p.New()
 			visit(c, "/1")
 		}},
@@ -408,7 +408,7 @@ var operatorPrograms = []program{
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": http.HandlerFunc(kit.Hang), "*": "x"}}
 		}, impolite: true,
-		options: func() []collyrobots.Option {
+		options: func(*kit.Run) []collyrobots.Option {
 			return []collyrobots.Option{collyrobots.WhenUnreachable(collyrobots.AllowAll), collyrobots.MaxPages(2), collyrobots.Purpose(usage.AIUse), collyrobots.TDMRep()}
 		}, run: func(p *kit.Run) {
 			c := p.New()
@@ -419,7 +419,7 @@ var operatorPrograms = []program{
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /", "/": nofollow("/x"), "*": "x"}}
 		}, impolite: true,
-		options: func() []collyrobots.Option {
+		options: func(*kit.Run) []collyrobots.Option {
 			return []collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(), collyrobots.TDMRep(), collyrobots.EnforceRobotsTags(), collyrobots.ForHosts("a.test", collyrobots.RobotsTxt([]byte("User-agent: *\nCrawl-delay: 3\nContent-Usage: train-ai=y\nContent-Usage: /ai train-ai=n\nDisallow: /closed\n")), collyrobots.MaxPages(2))}
 		}, run: func(p *kit.Run) {
 			c := p.New()
@@ -430,28 +430,28 @@ var operatorPrograms = []program{
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds + "Sitemap: http://a.test/s.xml\n", "/s.xml": robotstest.Sitemap("http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4", "http://a.test/closed"), "*": withETag("x")}}
 		},
-		options: func() []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true}), collyrobots.MaxPages(2), collyrobots.Revalidate()}
+		options: func(p *kit.Run) []collyrobots.Option {
+			return []collyrobots.Option{collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true}), collyrobots.MaxPages(2), revalidate(p)}
 		}, run: func(p *kit.Run) {
 			for i := range 3 {
 				c := p.New()
 				visit(c, fmt.Sprint("/start", i))
 				c.Wait()
-				plug(p)
+				p.Plug()
 			}
 		}},
 	{name: "sitemaps of a host that refuses, twice", records: true, outcomes: "done: /start0 /start1; failed 403: /1 /2",
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds + "Sitemap: http://a.test/s.xml\n", "/s.xml": robotstest.Sitemap("http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4"), "/start0": "x", "/start1": "x", "/1": 403, "/2": 403, "*": "x"}}
 		},
-		options: func() []collyrobots.Option {
+		options: func(*kit.Run) []collyrobots.Option {
 			return []collyrobots.Option{collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true}), collyrobots.StopRefused(1)}
 		}, run: func(p *kit.Run) {
 			for i := range 2 {
 				c := p.New()
 				visit(c, fmt.Sprint("/start", i))
 				c.Wait()
-				plug(p)
+				p.Plug()
 				time.Sleep(time.Hour)
 			}
 		}},
@@ -459,8 +459,8 @@ var operatorPrograms = []program{
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": withETag("x")}}
 		},
-		options: func() []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.MaxPages(5), collyrobots.Revalidate()}
+		options: func(p *kit.Run) []collyrobots.Option {
+			return []collyrobots.Option{collyrobots.MaxPages(5), revalidate(p)}
 		}, run: func(p *kit.Run) {
 			for i := range 4 {
 				c := p.New(kit.Async...)
@@ -472,8 +472,8 @@ var operatorPrograms = []program{
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "/": nofollow("/1", "/2"), "*": fresh("x")}}
 		},
-		options: func() []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.MaxPages(2), collyrobots.SkipFresh(), collyrobots.EnforceRobotsTags()}
+		options: func(p *kit.Run) []collyrobots.Option {
+			return []collyrobots.Option{collyrobots.MaxPages(2), skipFresh(p), collyrobots.EnforceRobotsTags()}
 		}, run: func(p *kit.Run) {
 			c := p.New()
 			detail := c.Clone()
@@ -489,8 +489,8 @@ var operatorPrograms = []program{
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": fresh("x")}}
 		},
-		options: func() []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.MaxPages(2), collyrobots.SkipFresh()}
+		options: func(p *kit.Run) []collyrobots.Option {
+			return []collyrobots.Option{collyrobots.MaxPages(2), skipFresh(p)}
 		}, run: func(p *kit.Run) {
 			c := p.Collector()
 			c.OnRequest(func(r *colly.Request) { r.URL.RawQuery = "k=1" })
@@ -501,13 +501,13 @@ var operatorPrograms = []program{
 				}
 			})
 			visit(c, "/1", "/2", "/3")
-			plug(p)
+			p.Plug()
 			c = p.New()
 			visit(c, "/2?k=1", "/3")
 		}},
 	{name: "a slow event function and Close", outcomes: "budget: /4; done: /1 /2 /3",
 		sites: func() robotstest.Sites { return robotstest.Sites{"a.test": {"/robots.txt": 404, "*": "x"}} },
-		options: func() []collyrobots.Option {
+		options: func(*kit.Run) []collyrobots.Option {
 			return []collyrobots.Option{collyrobots.OnEveryEvent(func(collyrobots.Event) { time.Sleep(time.Second) }), collyrobots.MaxPages(3)}
 		}, run: func(p *kit.Run) {
 			c := p.New()
@@ -516,11 +516,11 @@ var operatorPrograms = []program{
 		}},
 	{name: "events that wait for a callback", outcomes: "budget: /2; done: /1",
 		sites: func() robotstest.Sites { return robotstest.Sites{"a.test": {"/robots.txt": 404, "*": "x"}} },
-		options: func() []collyrobots.Option {
+		options: func(*kit.Run) []collyrobots.Option {
 			return []collyrobots.Option{collyrobots.StopRefused(1), collyrobots.MaxPages(1)}
 		}, run: func(p *kit.Run) {
 			p.Options = append(p.Options, collyrobots.OnEveryEvent(func(e collyrobots.Event) {}))
-			plug(p)
+			p.Plug()
 			c := p.New()
 			visit(c, "/1", "/2")
 		}},

@@ -29,7 +29,7 @@ type program struct {
 	name    string
 	sites   func() robotstest.Sites
 	run     func(p *kit.Run)
-	options func() []collyrobots.Option // more options of the plugin; may be nil
+	options func(*kit.Run) []collyrobots.Option // more options of the plugin; may be nil
 
 	// For the comparison of a run with the plugin with one without it.
 	unordered bool                                                       // requests run at the same time, so the order of the output is not compared; see withoutOrder
@@ -73,7 +73,7 @@ func (x program) result(t *testing.T, withPlugin bool) (said, seen []string) {
 func (x program) pluginOptions() []collyrobots.Option {
 	options := []collyrobots.Option{collyrobots.Dialect(dialect.RFC9309())}
 	if x.options != nil {
-		options = append(options, x.options()...)
+		options = append(options, x.options(nil)...)
 	}
 	return options
 }
@@ -192,12 +192,12 @@ func (x program) checkEnds(t *testing.T, more ...collyrobots.Option) {
 	kit.InBubble(t, x.sites(), func(t *testing.T, web *robotstest.Web) {
 		p := &kit.Run{T: t, Web: web}
 		if x.options != nil {
-			p.Options = x.options()
+			p.Options = x.options(p)
 		}
 		if x.records {
 			p.Options = append(p.Options, collyrobots.Store(store.Memory()))
 		}
-		plug(p, more...)
+		p.Plug(more...)
 		start := time.Now()
 		x.run(p)
 		took := time.Since(start)
@@ -221,11 +221,18 @@ func (x program) checkEnds(t *testing.T, more ...collyrobots.Option) {
 	})
 }
 
-// plug makes the plugin of a run, and replaces the one before. Pages that have not changed are
-// counted as ends.
-func plug(p *kit.Run, more ...collyrobots.Option) {
-	p.Helper()
-	p.Plug(append(more, collyrobots.OnUnchanged(func(r *colly.Request) { p.End(r, "unchanged") }))...)
+// revalidate returns the option Revalidate for a run. Pages that have not changed are counted as
+// ends.
+func revalidate(p *kit.Run) collyrobots.Option {
+	return collyrobots.Revalidate(collyrobots.Revalidation{OnUnchanged: func(r *colly.Request) { p.End(r, "unchanged") }})
+}
+
+// skipFresh is like revalidate, with SkipFresh.
+func skipFresh(p *kit.Run) collyrobots.Option {
+	return collyrobots.Revalidate(collyrobots.Revalidation{
+		SkipFresh:   true,
+		OnUnchanged: func(r *colly.Request) { p.End(r, "unchanged") },
+	})
 }
 
 // withoutOrder returns the lines of a run sorted and without duplicates. It is for programs whose

@@ -162,7 +162,7 @@ func (s *spider) options(j *job) []collyrobots.Option {
 		collyrobots.Logger(slog.New(&warnings{w: s.progress})),
 	}
 	if j.revalidate {
-		options = append(options, collyrobots.Revalidate())
+		options = append(options, collyrobots.Revalidate(collyrobots.Revalidation{}))
 	}
 	options = append(options, j.more...)
 	if j.log != nil {

@@ -48,17 +48,17 @@ func (l *limiter) earliestStart(now instant) instant {
 	if !l.hasMembers() || l.rules.Free {
 		return start
 	}
-	return start.add(times(l.delay(now), l.paced.members.tickets))
+	return start.add(times(l.usualGap(l.delay(now)), l.paced.members.tickets))
 }
 
 // mostAhead limits how far ahead Reserve reserves a start, because the delay may become shorter.
 const mostAhead = 5 * time.Minute
 
-// reserve returns when a request of a group with members may start: one delay after the start that it
-// returned before, but not before the earliest start, and at most mostAhead after that.
+// reserve returns when a request of a group with members may start: one usual gap after the start that
+// it returned before, but not before the earliest start, and at most mostAhead after that.
 func (g *Group) reserve(now instant) instant {
 	first := g.earliestStart(now)
-	reserved := g.paced.members.reserved.add(g.delay(now))
+	reserved := g.paced.members.reserved.add(g.usualGap(g.delay(now)))
 	g.paced.members.reserved = min(max(reserved, first), first.add(mostAhead))
 	return g.paced.members.reserved
 }

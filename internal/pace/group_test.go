@@ -263,6 +263,7 @@ func TestRulesOfAGroup(t *testing.T) {
 		{Rules{MaxInFlight: 2}, Rules{}, Rules{MaxInFlight: 2}},
 		{Rules{MaxInFlight: 2}, Rules{MaxInFlight: 3}, Rules{MaxInFlight: 2}},
 		{Rules{Adaptive: 1}, Rules{Adaptive: 2}, Rules{Adaptive: 2}},
+		{Rules{Jitter: 0.5}, Rules{Jitter: 0.25}, Rules{Jitter: 0.5}},
 		{Rules{FromEnd: true}, Rules{}, Rules{FromEnd: true}},
 		{Rules{MaxBackOff: -1}, Rules{}, Rules{}},
 		{Rules{MaxBackOff: -1}, Rules{MaxBackOff: s}, Rules{MaxBackOff: s}},

@@ -159,6 +159,7 @@ func (h *Host) Skip(now time.Time, t *Ticket) {
 	at := g.registry.instant(now)
 	if t != nil && t.state == admitted && g.due(at, nil) == 0 {
 		g.last = max(g.last, at)
+		g.drawShare()
 	}
 }
 

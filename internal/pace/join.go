@@ -169,7 +169,10 @@ func (g *Group) takeOver(now instant, m *member, before *Group) {
 		}
 	}
 	from.crawlDelays = slices.DeleteFunc(from.crawlDelays, func(d *crawlDelay) bool { return d.source.by == m })
-	g.last = max(g.last, before.last)
+	if before.last > g.last {
+		g.last = before.last
+		p.share = from.share
+	}
 	if before.hasMembers() {
 		return // the other members have contributed to the rest
 	}

@@ -31,6 +31,10 @@ func (i instant) since(start instant) time.Duration {
 // http and https and for each product token of the crawler. Until a Retry-After has passed, nothing
 // starts.
 //
+// Under Rules.Jitter, each gap is longer than the delay by a random share of it. The share is drawn
+// when a request starts, for the gap after it. It then holds until the next start, even if the delay
+// changes.
+//
 // The limiter computes with instants and does not use a rate.Limiter. A rate.Limiter with a burst
 // of one gives the same decisions, but it counts in floating point, takes 80 bytes, and has no way
 // to correct later the moment at which a token was taken.
@@ -53,6 +57,7 @@ type paced struct {
 	crawlDelays []*crawlDelay
 	longest     *crawlDelay   // of those in force; nil if it has to be found again
 	hasSchedule bool          // there are hours, or one of the crawlDelays has had a schedule
+	share       float32       // of Rules.Jitter, in [0, 1]: for the gap after the last start, see gapAfter
 	hours       *hostSchedule // Rules.Hours of all hosts of the group; nil if none has hours
 	notBefore   instant       // the end of the last Retry-After; 0 if there was none
 	before      instant       // the moment before the last one; 0 if no delay was in force at the last one
@@ -96,8 +101,42 @@ func (l *limiter) ensurePaced() *paced {
 	if l.paced == nil {
 		l.paced = new(paced)
 		l.isPaced.Store(true)
+		l.drawShare()
 	}
 	return l.paced
+}
+
+// drawShare draws the share of Rules.Jitter for the gap after the last start.
+func (l *limiter) drawShare() {
+	if l.rules.Jitter > 0 && l.paced != nil {
+		l.paced.share = float32(l.rules.random())
+	}
+}
+
+// gapAfter returns the shortest time between the last start and the next one while delay is in
+// force: the delay and, under Rules.Jitter, a random share of it.
+func (l *limiter) gapAfter(delay time.Duration) time.Duration {
+	if l.rules.Jitter == 0 || l.paced == nil {
+		return delay
+	}
+	return longer(delay, l.rules.Jitter*float64(l.paced.share))
+}
+
+// usualGap returns the mean of the gaps while delay is in force, for estimates.
+func (l *limiter) usualGap(delay time.Duration) time.Duration {
+	if l.rules.Jitter == 0 {
+		return delay
+	}
+	return longer(delay, l.rules.Jitter/2)
+}
+
+// longer returns a delay that is longer than delay by a share of it, which is at most 1. A delay of
+// centuries, whose double overflows, does not change.
+func longer(delay time.Duration, share float64) time.Duration {
+	if delay > math.MaxInt64/2 {
+		return delay
+	}
+	return delay + time.Duration(share*float64(delay))
 }
 
 // plain reports whether nothing has ever kept the requests of the host apart. If so, no request has
@@ -205,7 +244,7 @@ func (l *limiter) due(now instant, t *Ticket) time.Duration {
 	}
 	wait := l.notBefore(now).since(now)
 	if delay := l.delay(now); delay > 0 && l.last != 0 {
-		wait = max(wait, delay-now.since(l.last))
+		wait = max(wait, l.gapAfter(delay)-now.since(l.last))
 	}
 	return wait
 }
@@ -378,6 +417,7 @@ func (l *limiter) setMoment(now instant, delay time.Duration) (gap time.Duration
 		return gap
 	}
 	p := l.ensurePaced()
+	l.drawShare()
 	p.gaps = p.gapsTo(previous)
 	p.before = 0
 	p.required = 0

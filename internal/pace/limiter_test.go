@@ -26,6 +26,7 @@ import (
 //	2s    ask http/Bot 5s 1h     (read under a product token; must be read again after an hour)
 //	2s    obey a http            (a obeys the crawl delay of http)
 //	2s    renew a                (a reads a robots.txt)
+//	2s    share 0.5              (the random numbers that are drawn from now on)
 //	2s    delay        -> 5s
 //	2s    gap          -> 0s        (the smallest so far)
 type rehearsal struct {
@@ -46,6 +47,9 @@ func at(d time.Duration) instant { return instant(d + 1) }
 
 func rehearse(t *testing.T, rules Rules, script string) {
 	t.Helper()
+	if rules.Jitter > 0 {
+		rules.numbers = new(sameNumber)
+	}
 	r := rehearsal{limiter: limiter{rules: &rules}, tickets: map[string]*Ticket{}, host: new(Host)}
 	for _, line := range strings.Split(strings.TrimSpace(script), "\n") {
 		call, want, _ := strings.Cut(line, "->")
@@ -122,6 +126,10 @@ func (r *rehearsal) call(now instant, verb string, args []string) string {
 		return ""
 	case "renew":
 		t.Renew()
+		return ""
+	case "share":
+		value, _ := strconv.ParseFloat(args[0], 64)
+		r.rules.numbers.(*sameNumber).value = value
 		return ""
 	case "gap":
 		return r.gaps().smallest.String()

@@ -1,6 +1,9 @@
 package pace
 
-import "time"
+import (
+	"math/rand/v2"
+	"time"
+)
 
 // Rules are the settings for a host. The host cannot change them by its robots.txt or its responses.
 // They must not change after they are returned to the registry. With the zero Rules, every request
@@ -20,12 +23,26 @@ type Rules struct {
 	// Retry-After has passed.
 	MaxBackOff time.Duration
 
+	// Jitter makes each gap between two starts longer than the delay by a random share of it, which is
+	// between 0 and Jitter. It is at most 1. If 0, the gaps are as long as the delay.
+	Jitter float64
+
 	// Hours says when requests other than those for robots.txt may start, and with which delay. If
 	// nil, they may start at any time.
 	Hours Schedule
 	// Adaptive makes the delay at least Adaptive times the response time of the host, see
 	// adaptiveDelay. If 0, the response time does not matter.
 	Adaptive float64
+
+	numbers interface{ Float64() float64 } // random numbers in [0, 1), for tests; if nil, those of math/rand
+}
+
+// random returns a random number in [0, 1).
+func (r *Rules) random() float64 {
+	if r.numbers != nil {
+		return r.numbers.Float64()
+	}
+	return rand.Float64()
 }
 
 // withThoseOf returns the rules of a group that had the rules r, after a host with the rules o has
@@ -36,6 +53,7 @@ func (r *Rules) withThoseOf(o *Rules) *Rules {
 	both.MinDelay = max(r.MinDelay, o.MinDelay)
 	both.FromEnd = r.FromEnd || o.FromEnd
 	both.Adaptive = max(r.Adaptive, o.Adaptive)
+	both.Jitter = max(r.Jitter, o.Jitter)
 	both.MaxDelay = max(r.MaxDelay, o.MaxDelay)
 	if r.MaxDelay == 0 || o.MaxDelay == 0 {
 		both.MaxDelay = 0

@@ -132,7 +132,7 @@ func (s *combinedSlot) add(one *hostSchedule, at instant) {
 // maxSlots limits the number of slots that one call examines, for delays of many days.
 const maxSlots = 100
 
-// nextSlot returns when the request of t may start at the earliest: not before at, one delay after
+// nextSlot returns when the request of t may start at the earliest: not before at, one gap after
 // last, and, unless t reads a robots.txt, while the host is open. It uses the schedules that are in
 // force at now. If it finds no such time within maxSlots slots, it returns an earlier time, at which
 // the caller should ask again.
@@ -142,7 +142,7 @@ func (l *limiter) nextSlot(now, at, last instant, t *Ticket) instant {
 		s := l.slot(now, at)
 		start := at
 		if delay := max(base, s.delay); delay > 0 && last != 0 {
-			start = max(at, last.add(delay))
+			start = max(at, last.add(l.gapAfter(delay)))
 		}
 		isOpen := !s.closed || t != nil && t.renews
 		if isOpen && (s.until == 0 || start < s.until) {
@@ -172,7 +172,7 @@ func (l *limiter) lastStart(now instant, n int) instant {
 			return last
 		}
 		s := l.slot(now, last)
-		delay := max(l.unscheduledDelay(now), s.delay)
+		delay := l.usualGap(max(l.unscheduledDelay(now), s.delay))
 		fit := left // requests that start before this slot ends
 		if s.until != 0 && delay > 0 {
 			fit = int(min((s.until.since(last)-1)/delay, time.Duration(left)))

@@ -26,7 +26,7 @@ type Stats struct {
 	// NextStart is the time before which no request starts. If zero, a request may start now unless
 	// too many are in flight.
 	NextStart time.Time
-	// Delay is the delay in force. It is the largest of BackOff, MinDelay, the delay that follows from
+	// Delay is the delay in force, without Rules.Jitter. It is the largest of BackOff, MinDelay, the delay that follows from
 	// ResponseTime, CrawlDelay and the delays of schedules, where MaxDelay limits the last two. If the
 	// host gets only requests that other sites have led to, MinDelay counts as at least one second.
 	Delay time.Duration

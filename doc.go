@@ -45,6 +45,7 @@
 // How fast each host is crawled:
 //   - [MinDelay] sets a minimum delay, and [MaxDelay] caps the crawl delays that hosts ask for.
 //   - [SkipAbove] skips the hosts that ask for too long a delay.
+//   - [Jitter] makes the gaps between requests longer by a random share of the delay.
 //   - [AdaptiveDelay] makes the delay depend on the response time of the host.
 //   - [DelayFromEnd] counts delays from the end of a response.
 //   - [MaxInFlight] bounds the requests to a host that are in flight at once.

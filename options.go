@@ -222,7 +222,7 @@ func MinDelay(d time.Duration) Option {
 }
 
 // ForHosts sets options for the hosts that match pattern. It accepts Dialect, ProductToken,
-// MinDelay, MaxDelay, SkipAbove, HonorDelays, CrawlHours, AdaptiveDelay,
+// MinDelay, MaxDelay, SkipAbove, Jitter, HonorDelays, CrawlHours, AdaptiveDelay,
 // DelayFromEnd, MaxInFlight, MaxBackOff, RetryThrottled, StopRefused, MaxPages, Revalidate,
 // PaceBy, RobotsTxt, WhenUnreachable, WhenForbidden, Purpose, EnforceUsage,
 // TDMRep, EnforceRobotsTags and IgnoreRobotsWithPermission. The options that are given before ForHosts also
@@ -343,6 +343,17 @@ func MaxDelay(d time.Duration) Option {
 func SkipAbove(d time.Duration) Option {
 	return hostOption("SkipAbove", func(s *judge.HostSettings) { s.SkipAbove = d },
 		faultIf(d <= 0, "SkipAbove", "%v is not a positive duration", d))
+}
+
+// Jitter makes each gap between two requests to a host longer than the delay by a random share of
+// it, which is between 0 and f. With MinDelay(time.Second) and Jitter(0.25), the gaps are between 1
+// and 1.25 seconds. No gap becomes shorter. It applies to the delay in force, whatever its source,
+// but not to a Retry-After or to CrawlHours. f is at most 1. If it is 0, which is the default, the
+// gaps are as long as the delay.
+func Jitter(f float64) Option {
+	valid := f >= 0 && f <= 1
+	return hostOption("Jitter", func(s *judge.HostSettings) { s.Pace.Jitter = f },
+		faultIf(!valid, "Jitter", "%v is not between 0 and 1", f))
 }
 
 // AdaptiveDelay makes the delay of each host at least factor times its response time, so that a

@@ -1,0 +1,164 @@
+package operators
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+func TestJitterFaults(t *testing.T) {
+	for _, test := range []struct {
+		f  float64
+		ok bool
+	}{
+		{0, true}, {0.25, true}, {1, true}, {math.SmallestNonzeroFloat64, true},
+		{-0.25, false}, {1.01, false}, {25, false}, {math.NaN(), false}, {math.Inf(1), false}, {math.Inf(-1), false},
+	} {
+		for _, option := range []collyrobots.Option{collyrobots.Jitter(test.f), collyrobots.ForHosts("a.test", collyrobots.Jitter(test.f))} {
+			p, err := collyrobots.New(option)
+			faults := kit.FaultsOf(err)
+			if ok := err == nil; ok != test.ok || !ok && faults[len(faults)-1].Option != "Jitter" {
+				t.Errorf("%v: got %v, want valid: %t", test.f, err, test.ok)
+			}
+			if p != nil {
+				p.Close()
+			}
+		}
+	}
+}
+
+// TestJitterOnTheWire checks the gaps that the server sees, those in the events, and the smallest in the
+// statistics. The share is random, so each gap has bounds. Package pace tests exact gaps.
+func TestJitterOnTheWire(t *testing.T) {
+	const s = time.Second
+	crawl := "User-agent: *\nCrawl-delay: 2\n"
+	for _, test := range []struct {
+		name        string
+		robots      string
+		opts        []collyrobots.Option
+		least, most time.Duration // of the gaps; if both are 0, there are no gaps
+	}{
+		{"MinDelay", kit.NoDenys, []collyrobots.Option{collyrobots.MinDelay(s), collyrobots.Jitter(0.5)}, s, 3 * s / 2},
+		{"Crawl-delay", crawl, []collyrobots.Option{collyrobots.Jitter(1)}, 2 * s, 4 * s},
+		{"Request-rate", "User-agent: *\nRequest-rate: 1/3\n", []collyrobots.Option{collyrobots.Jitter(1), collyrobots.HonorDelays()}, 3 * s, 6 * s},
+		{"MaxDelay", crawl, []collyrobots.Option{collyrobots.MaxDelay(s), collyrobots.Jitter(1)}, s, 2 * s},
+		{"PaceBy", crawl, []collyrobots.Option{collyrobots.PaceBy(collyrobots.ByDomain), collyrobots.Jitter(1)}, 2 * s, 4 * s},
+		{"ForHosts", crawl, []collyrobots.Option{collyrobots.ForHosts("a.*", collyrobots.Jitter(0.5))}, 2 * s, 3 * s},
+		{"ForHosts switches it off", crawl, []collyrobots.Option{collyrobots.Jitter(1), collyrobots.ForHosts("a.*", collyrobots.Jitter(0))}, 2 * s, 2 * s},
+		{"the later option applies", crawl, []collyrobots.Option{collyrobots.Jitter(1), collyrobots.Jitter(0)}, 2 * s, 2 * s},
+		{"Frontier", crawl, []collyrobots.Option{collyrobots.Jitter(1)}, 2 * s, 4 * s},
+		{"SharedPace", crawl, []collyrobots.Option{collyrobots.Jitter(1)}, 2 * s, 4 * s},
+		{"no delay", kit.NoDenys, []collyrobots.Option{collyrobots.Jitter(1)}, 0, 0},
+		{"a dry run", crawl, []collyrobots.Option{collyrobots.Jitter(1), collyrobots.DryRun()}, 0, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(8, test.robots)}, func(t *testing.T, web *robotstest.Web) {
+				switch test.name { // the channels of a Pacer and a urlstore.Store must belong to the bubble
+				case "SharedPace":
+					test.opts = append(test.opts, collyrobots.SharedPace(kit.Shared(t)))
+				case "Frontier":
+					test.opts = append(test.opts, collyrobots.Frontier(kit.NewMemoryStore()))
+				}
+				var told []time.Duration
+				test.opts = append(test.opts, collyrobots.OnEveryEvent(func(e report.Event) {
+					if e.Kind == report.EventStarted && e.Gap > 0 {
+						told = append(told, e.Gap)
+					}
+				}))
+				c := kit.Start(t, web, kit.Async, test.opts...)
+				c.Impolite = test.most == 0 || test.name == "MaxDelay"
+				for i := range 8 {
+					c.Visit(fmt.Sprint("http://a.test/", i))
+				}
+				c.Wait()
+				host := kit.HostStats(t, c.Robots, "a.test")
+				kit.Must(t, c.Robots.Close())
+				gaps := gapsOf(web.Log("a.test"))
+				if len(gaps) != 8 {
+					t.Fatalf("%d gaps, want 8", len(gaps))
+				}
+				wantJitter(t, gaps, test.least, test.most)
+				if test.most == 0 {
+					return
+				}
+				wantJitter(t, told, test.least, test.most)
+				if host.MinGap < test.least || host.GapOverDelay < 1 || host.GapOverDelay != float64(host.MinGap)/float64(host.Delay) {
+					t.Errorf("smallest gap %v, %v of the delay %v", host.MinGap, host.GapOverDelay, host.Delay)
+				}
+			})
+		})
+	}
+}
+
+// gapsOf returns the times between the requests in a log.
+func gapsOf(log robotstest.Log) (gaps []time.Duration) {
+	for i := 1; i < len(log); i++ {
+		gaps = append(gaps, log[i].Time.Sub(log[i-1].Time))
+	}
+	return gaps
+}
+
+// wantJitter fails the test if a gap is not within bounds, or if all gaps are the same although the
+// bounds differ.
+func wantJitter(t *testing.T, gaps []time.Duration, least, most time.Duration) {
+	t.Helper()
+	differ := false
+	for _, gap := range gaps {
+		if gap < least || gap > most {
+			t.Errorf("a gap of %v, want %v to %v", gap, least, most)
+		}
+		differ = differ || gap != gaps[0]
+	}
+	if differ != (least != most) {
+		t.Errorf("gaps %v, want %v to %v", gaps, least, most)
+	}
+}
+
+// TestJitterOfRedirectsAndClients checks requests that wait on the wire: a redirect, the request of an
+// http.Client, and a Turn.
+func TestJitterOfRedirectsAndClients(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": {
+		"/robots.txt": "User-agent: *\nCrawl-delay: 1\n",
+		"/from":       robotstest.Redirect("/to"),
+		"/to":         "x",
+		"/client":     robotstest.Redirect("/end"),
+		"/end":        "x",
+	}}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, nil, collyrobots.Jitter(1))
+		kit.Must(t, c.Visit("http://a.test/from"))
+		client := &http.Client{Transport: c.Robots.Transport(web.Transport())}
+		r, err := client.Get("http://a.test/client")
+		kit.Must(t, err)
+		kit.Must(t, r.Body.Close())
+		gaps := gapsOf(web.Log("a.test"))
+		if got := kit.URIsOf(web.Log("a.test")); got != "/robots.txt /from /to /robots.txt /client /end" {
+			t.Errorf("requests %s", got) // the client has another name, so robots.txt is requested for it
+		}
+		last := web.Log("a.test")[len(gaps)].Time
+		req, err := http.NewRequest("GET", "http://a.test/end", nil)
+		kit.Must(t, err)
+		turn, err := c.Robots.Acquire(t.Context(), req)
+		kit.Must(t, err)
+		wantJitter(t, append(gaps, time.Since(last)), time.Second, 2*time.Second)
+		turn.End()
+	})
+}
+
+// TestJitterAndHours checks that hours begin at their exact times.
+func TestJitterAndHours(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(1, kit.NoDenys)}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, kit.Async, collyrobots.MinDelay(time.Second), collyrobots.Jitter(1), collyrobots.CrawlHours("06:00", "07:00", time.UTC))
+		c.Visit("http://a.test/0")
+		synctest.Wait()
+		c.Wait()
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 6h0m0s /0")
+	})
+}

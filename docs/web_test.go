@@ -36,6 +36,8 @@ var answers = robotstest.Sites{
 		"/":           robotstest.Page("/1", "/2"),
 		"*":           robotstest.Page(),
 	},
+	// A site with a very long crawl delay.
+	"hourly.example.com": {"/robots.txt": "User-agent: *\nCrawl-delay: 3600\n", "*": robotstest.Page()},
 	// A site that answers slowly.
 	"loaded.example.com": {
 		"/robots.txt": http.StatusNotFound,

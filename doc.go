@@ -34,6 +34,8 @@
 // The options of [New] and [WithRobots] are functions that return an [Option]. New reports all
 // faults of the options at once, each as an [*OptionError].
 //
+// [Polite] sets the usual options for sites that you do not own. Options after it override it.
+//
 // How robots.txt is read:
 //   - [Dialect] selects the specification or search engine whose reading applies.
 //   - [ProductToken] sets the names to look for in robots.txt.

@@ -176,6 +176,23 @@ func faultIf(bad bool, option, reason string, args ...any) error {
 	return fault(option, reason, args...)
 }
 
+// Polite sets the options for sites that you do not own: MinDelay(time.Second), Jitter(0.25),
+// AdaptiveDelay(1), StopRefused(5) and RetryThrottled(3). It also replaces such options that are given
+// before it. Options after it override it: Polite(), MinDelay(5*time.Second) sets another minimum, and
+// Polite(), Jitter(0) switches the random share off.
+func Polite() Option {
+	parts := []Option{
+		MinDelay(time.Second),
+		Jitter(0.25),
+		AdaptiveDelay(1),
+		StopRefused(5),
+		RetryThrottled(3),
+	}
+	o := option("Polite", func(c *config) { c.apply(parts) })
+	o.perHost = true
+	return o
+}
+
 // Dialect sets the dialect that robots.txt is read in. The default is dialect.RFC9309.
 func Dialect(d dialect.Dialect) Option {
 	return hostOption("Dialect", func(s *judge.HostSettings) { s.Dialect = d })
@@ -221,7 +238,7 @@ func MinDelay(d time.Duration) Option {
 		faultIf(d < 0, "MinDelay", "%v is negative", d))
 }
 
-// ForHosts sets options for the hosts that match pattern. It accepts Dialect, ProductToken,
+// ForHosts sets options for the hosts that match pattern. It accepts Polite, Dialect, ProductToken,
 // MinDelay, MaxDelay, SkipAbove, Jitter, HonorDelays, CrawlHours, AdaptiveDelay,
 // DelayFromEnd, MaxInFlight, MaxBackOff, RetryThrottled, StopRefused, MaxPages, Revalidate,
 // PaceBy, RobotsTxt, WhenUnreachable, WhenForbidden, Purpose, EnforceUsage,
@@ -359,8 +376,7 @@ func Jitter(f float64) Option {
 // AdaptiveDelay makes the delay of each host at least factor times its response time, so that a
 // host that becomes slow gets fewer requests. With a factor of 1, a host works on one request at a
 // time on average. With 0.5, it works on two requests, and with 2, it works on one request for half
-// of the time. The factor must be a positive number. Without AdaptiveDelay, the response time has
-// no effect.
+// of the time. Without AdaptiveDelay, or if factor is 0, the response time has no effect.
 //
 //   - The response time is the time from the start of a request to the header of its response. It
 //     is smoothed: a slower response has a weight of one half, and a faster one of one quarter. A
@@ -380,9 +396,9 @@ func Jitter(f float64) Option {
 // report.HostStats.ResponseTime is the smoothed time. AutoThrottle of Scrapy is similar: its target
 // concurrency is 1/factor. See https://docs.scrapy.org/en/latest/topics/autothrottle.html.
 func AdaptiveDelay(factor float64) Option {
-	valid := factor > 0 && !math.IsInf(factor, 1)
+	valid := factor >= 0 && !math.IsInf(factor, 1)
 	return hostOption("AdaptiveDelay", func(s *judge.HostSettings) { s.Pace.Adaptive = factor },
-		faultIf(!valid, "AdaptiveDelay", "%v is not a positive number", factor))
+		faultIf(!valid, "AdaptiveDelay", "%v is negative, infinite or not a number", factor))
 }
 
 // MaxBackOff limits the delay that responses with status 429 and 503 cause. It does not shorten a

@@ -22,7 +22,7 @@ func TestAdaptiveDelayFaults(t *testing.T) {
 		ok     bool
 	}{
 		{1, true}, {0.01, true}, {math.SmallestNonzeroFloat64, true}, {math.MaxFloat64, true},
-		{0, false}, {-1, false}, {math.NaN(), false}, {math.Inf(1), false}, {math.Inf(-1), false},
+		{0, true}, {-1, false}, {math.NaN(), false}, {math.Inf(1), false}, {math.Inf(-1), false},
 	} {
 		p, err := collyrobots.New(collyrobots.AdaptiveDelay(test.factor))
 		faults := kit.FaultsOf(err)
@@ -62,6 +62,8 @@ func TestAdaptiveDelayOnTheWire(t *testing.T) {
 			"0s /robots.txt, 0s /0, 0s /1, 1s /2, 1.5s /3"},
 		{"the later option applies", kit.NoDenys, []collyrobots.Option{collyrobots.AdaptiveDelay(3), collyrobots.AdaptiveDelay(1)},
 			"0s /robots.txt, 0s /0, 1s /1, 2s /2, 3s /3"},
+		{"0 switches it off", kit.NoDenys, []collyrobots.Option{collyrobots.AdaptiveDelay(3), collyrobots.AdaptiveDelay(0)},
+			"0s /robots.txt, 0s /0, 0s /1, 0s /2, 0s /3"},
 		{"ForHosts", kit.NoDenys, []collyrobots.Option{collyrobots.ForHosts("a.*", collyrobots.AdaptiveDelay(3))},
 			"0s /robots.txt, 0s /0, 3s /1, 6s /2, 9s /3"},
 		{"Crawl-delay is longer", crawl, []collyrobots.Option{collyrobots.AdaptiveDelay(3)},

@@ -1,0 +1,110 @@
+package operators
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
+	"github.com/collyrobots/collyrobots/robotstest"
+)
+
+// TestPolite checks each part of Polite by the requests that a server sees. Jitter(0) after it makes the
+// instants exact, except in the case for Jitter.
+func TestPolite(t *testing.T) {
+	const s = time.Second
+	polite := collyrobots.Polite()
+	exact := collyrobots.Jitter(0)
+	for _, test := range []struct {
+		name    string
+		answer  any // to each page
+		opts    []collyrobots.Option
+		want    string
+		refused int // the pages that are denied
+	}{
+		{"MinDelay", "x", []collyrobots.Option{polite, exact},
+			"0s /robots.txt, 1s /0, 2s /1, 3s /2, 4s /3, 5s /4, 6s /5", 0},
+		{"MinDelay after it", "x", []collyrobots.Option{polite, exact, collyrobots.MinDelay(5 * s)},
+			"0s /robots.txt, 5s /0, 10s /1, 15s /2, 20s /3, 25s /4, 30s /5", 0},
+		{"MinDelay before it", "x", []collyrobots.Option{collyrobots.MinDelay(5 * s), polite, exact},
+			"0s /robots.txt, 1s /0, 2s /1, 3s /2, 4s /3, 5s /4, 6s /5", 0},
+		{"MinDelay is switched off", "x", []collyrobots.Option{polite, exact, collyrobots.MinDelay(0)},
+			"0s /robots.txt, 0s /0, 0s /1, 0s /2, 0s /3, 0s /4, 0s /5", 0},
+		{"in ForHosts", "x", []collyrobots.Option{collyrobots.ForHosts("a.test", polite, exact)},
+			"0s /robots.txt, 1s /0, 2s /1, 3s /2, 4s /3, 5s /4, 6s /5", 0},
+		{"switched off in ForHosts", "x", []collyrobots.Option{polite, collyrobots.ForHosts("a.test", exact, collyrobots.MinDelay(0))},
+			"0s /robots.txt, 0s /0, 0s /1, 0s /2, 0s /3, 0s /4, 0s /5", 0},
+		{"AdaptiveDelay", kit.Takes(3*s, "x"), []collyrobots.Option{polite, exact},
+			"0s /robots.txt, 1s /0, 4s /1, 7s /2, 10s /3, 13s /4, 16s /5", 0},
+		{"AdaptiveDelay is switched off", kit.Takes(3*s, "x"), []collyrobots.Option{polite, exact, collyrobots.AdaptiveDelay(0), collyrobots.MaxInFlight(9)},
+			"0s /robots.txt, 1s /0, 2s /1, 3s /2, 4s /3, 5s /4, 6s /5", 0},
+		{"StopRefused", http.StatusForbidden, []collyrobots.Option{polite, exact},
+			"0s /robots.txt, 1s /0, 2s /1, 3s /2, 4s /3, 5s /4", 1},
+		{"StopRefused is switched off", http.StatusForbidden, []collyrobots.Option{polite, exact, collyrobots.StopRefused(0)},
+			"0s /robots.txt, 1s /0, 2s /1, 3s /2, 4s /3, 5s /4, 6s /5", 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			site := robotstest.Pages(6, kit.NoDenys)
+			for i := range 6 {
+				site[fmt.Sprint("/", i)] = test.answer
+			}
+			kit.InBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
+				c := kit.Start(t, web, kit.Async, test.opts...)
+				for i := range 6 {
+					c.Visit(fmt.Sprint("http://a.test/", i))
+					synctest.Wait()
+				}
+				c.Wait()
+				kit.WantSchedule(t, web, "a.test", test.want)
+				if len(c.Denied) != test.refused {
+					t.Errorf("denied: %v, want %d", c.Denied, test.refused)
+				}
+				for _, err := range c.Denied {
+					var denied *collyrobots.DisallowedError
+					if !errors.As(err, &denied) || denied.Decision.Reason != report.ReasonRefused {
+						t.Errorf("denied because of %v", err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestPoliteJitter checks the gaps of the whole preset.
+func TestPoliteJitter(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(8, kit.NoDenys)}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, kit.Async, collyrobots.Polite())
+		for i := range 8 {
+			c.Visit(fmt.Sprint("http://a.test/", i))
+		}
+		c.Wait()
+		wantJitter(t, gapsOf(web.Log("a.test")), time.Second, 1250*time.Millisecond)
+	})
+}
+
+// TestPoliteRetries checks how often a page that is answered 503 is requested.
+func TestPoliteRetries(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		opts []collyrobots.Option
+		want int
+	}{
+		{"three retries", []collyrobots.Option{collyrobots.Polite()}, 4},
+		{"switched off", []collyrobots.Option{collyrobots.Polite(), collyrobots.RetryThrottled(0)}, 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "/0": http.StatusTooManyRequests}}, func(t *testing.T, web *robotstest.Web) {
+				c := kit.Start(t, web, nil, test.opts...)
+				c.Visit("http://a.test/0")
+				if got := kit.CountURI(web, "/0"); got != test.want {
+					t.Errorf("%d requests, want %d", got, test.want)
+				}
+			})
+		})
+	}
+}

@@ -83,8 +83,8 @@
 //   - [Store] keeps robots.txt files and the progress of sitemaps for later runs.
 //   - [SharedPace] and [ShardByHost] coordinate several processes.
 //   - [HTTPClient] sets another client for robots.txt and sitemaps.
-//   - [AllowPrivateNetworks] lets public sites lead the crawler to private addresses, and
-//     [RefusePrivateNetworks] refuses all requests to them.
+//   - [PrivateNetworks] lets public sites lead the crawler to private addresses, or denies all
+//     requests to them.
 //   - [SignRequests] signs the requests, and [SignWhenAsked] signs those to sites that ask for it.
 //
 // # Any http.Client

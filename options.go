@@ -631,31 +631,18 @@ func ShardByHost(n, i int) Option {
 		faultIf(n > 0 && (i < 0 || i >= n), "ShardByHost", "there is no shard %d of %d: want 0 to %d", i, n, n-1))
 }
 
-// AllowPrivateNetworks lets public sites send the crawler to private, loopback and link-local
-// addresses, and to others that are not part of the public internet. Without it, the plugin follows
-// no redirect, Sitemap line or entry of a sitemap from a public host to such an address, whether
-// the URL contains the address or a name that resolves to it. Pages get a *report.PrivateNetworkError,
-// also in a dry run. What the program visits itself is not checked, and hosts at private addresses
-// may lead to others.
+// PrivateNetworks says which requests to private, loopback and link-local addresses, and to others
+// that are not part of the public internet, are sent. By default, the program may visit them, and
+// public sites may not lead the crawler there with a redirect, a Sitemap line or an entry of a
+// sitemap. With DenyAll, no request is sent to them, for services that crawl the URLs of strangers.
+// With AllowAll, every request is sent. Other requests fail with a *report.PrivateNetworkError, also
+// in a dry run. PrivateNetworks cannot be used inside ForHosts.
 //
-// A host that was seen at a public address stays public. If its name resolves to a private address
-// later, it must not lead to itself either.
-//
-// Names are checked when they have been resolved and the transport reports the connection, as an
-// http.Transport does. A RoundTripper around one must pass the context of its request on. Names
-// that a proxy resolves are not checked.
-func AllowPrivateNetworks() Option {
-	return option("AllowPrivateNetworks", func(c *config) { c.privateNetworks = netguard.AllowAll })
-}
-
-// RefusePrivateNetworks makes all requests to private, loopback and link-local addresses fail with a
-// *report.PrivateNetworkError, also those that the program makes itself. It is for services that crawl the
-// URLs of strangers. It replaces AllowPrivateNetworks, if that is given before.
-//
-// Names are checked as under AllowPrivateNetworks. Acquire opens no connection, so it checks the
-// name by the request for robots.txt, which precedes the first request to each site.
-func RefusePrivateNetworks() Option {
-	return option("RefusePrivateNetworks", func(c *config) { c.privateNetworks = netguard.DenyAll })
+// Names are checked when a connection is made, unless a proxy resolves them. See
+// docs/private-networks.md.
+func PrivateNetworks(a Access) Option {
+	return option("PrivateNetworks", func(c *config) { c.privateNetworks = netguard.Access(a) },
+		accessFault("PrivateNetworks", a))
 }
 
 // ShardOf returns the number of the process that requests the host of a URL under ShardByHost. The
@@ -694,15 +681,15 @@ func ShardOf(rawURL string, n int) (int, error) {
 	return judge.ShardOf(a.Host, n), nil
 }
 
-// An Access says how to treat a site with a robots.txt that could not be read. The zero Access is
-// not valid.
+// An Access says what the options WhenUnreachable, WhenForbidden and PrivateNetworks allow. The zero
+// Access is not valid.
 type Access uint8
 
 const (
-	// DenyAll denies every page.
+	// DenyAll denies every page of a site, or every request to a private address.
 	DenyAll Access = iota + 1
-	// AllowAll allows every page. If a robots.txt of the site was read before it became
-	// unreachable, its rules still apply.
+	// AllowAll allows them. If a robots.txt of the site was read before it became unreachable, its
+	// rules still apply.
 	AllowAll
 )
 

@@ -30,7 +30,7 @@ func TestRequestsAtOnce(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "log")
 		l := mustOpen(t, dir)
 		c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"), colly.Async())
-		robots, err := collyrobots.WithRobots(c, quiet, collyrobots.AllowPrivateNetworks(), collyrobots.OnEveryEvent(l.Event))
+		robots, err := collyrobots.WithRobots(c, quiet, collyrobots.PrivateNetworks(collyrobots.AllowAll), collyrobots.OnEveryEvent(l.Event))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -350,7 +350,7 @@ func politePrograms() []program {
 			c.Visit("https://shop.test/tea")
 		}},
 		{name: "a Host header", sites: robotstest.Sites{"10.1.1.1": {"/robots.txt": twoSeconds, "*": ""}}, run: func(p *programRun) {
-			robots := p.with(collyrobots.AllowPrivateNetworks())
+			robots := p.with(collyrobots.PrivateNetworks(collyrobots.AllowAll))
 			defer robots.Close()
 			c := p.collector(robots)
 			c.OnRequest(func(r *colly.Request) { r.Headers.Set("Host", "shop.test") })

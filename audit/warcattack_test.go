@@ -104,7 +104,7 @@ func TestExportWARCCrawlOfHosts(t *testing.T) {
 		site := robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /y\n", "*": ""}
 		web := robotstest.New(t, robotstest.Sites{"a.test:8080": site, "127.0.0.1": site, "[::1]:81": site, "xn--bcher-kva.test": site})
 		l := mustOpen(t, dir)
-		crawl(t, l, web, urls, collyrobots.AllowPrivateNetworks())
+		crawl(t, l, web, urls, collyrobots.PrivateNetworks(collyrobots.AllowAll))
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}

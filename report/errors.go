@@ -12,7 +12,7 @@ var ErrClosed = errors.New("collyrobots: the plugin is closed")
 // A PrivateNetworkError reports that a public site has led the crawler to an address that is not
 // public, for example a private, loopback or link-local address. The request was not sent. For a
 // redirect, or a page that a sitemap lists, the error is wrapped in the error of OnError and Visit.
-// For robots.txt and sitemaps it is in the log. See the option AllowPrivateNetworks.
+// For robots.txt and sitemaps it is in the log. See the option PrivateNetworks.
 type PrivateNetworkError struct {
 	URL     string // the URL that was not requested, without its password
 	Address string // the address that the request would have gone to
@@ -24,7 +24,7 @@ func (e *PrivateNetworkError) Error() string {
 	if e.From == "" {
 		return fmt.Sprintf("collyrobots: %s has a private address (%s)", e.URL, e.Address)
 	}
-	return fmt.Sprintf("collyrobots: %s leads to %s, a private address (%s); use AllowPrivateNetworks to allow it", e.From, e.URL, e.Address)
+	return fmt.Sprintf("collyrobots: %s leads to %s, a private address (%s); use PrivateNetworks(AllowAll) to allow it", e.From, e.URL, e.Address)
 }
 
 // A ShardError reports that a request was not sent under ShardByHost, because its host belongs to

@@ -47,10 +47,10 @@ type Access uint8
 const (
 	// GuardLeads allows the requests that the program makes itself, or that a private host leads to.
 	GuardLeads Access = iota
-	// AllowAll allows all requests.
-	AllowAll
 	// DenyAll allows no request to a private host.
 	DenyAll
+	// AllowAll allows all requests.
+	AllowAll
 )
 
 // New returns a Guard. host returns the Host with a name.

@@ -135,7 +135,7 @@ func (j *job) hurry(ctx context.Context, s *redisstore.Store) int {
 		},
 		MaxIdleConnsPerHost: j.AtOnce,
 	})
-	options := []collyrobots.Option{collyrobots.AllowPrivateNetworks(), collyrobots.Logger(slog.New(slog.DiscardHandler))}
+	options := []collyrobots.Option{collyrobots.PrivateNetworks(collyrobots.AllowAll), collyrobots.Logger(slog.New(slog.DiscardHandler))}
 	if !j.Alone {
 		options = append(options, collyrobots.SharedPace(s))
 	}

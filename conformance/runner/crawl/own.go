@@ -35,7 +35,7 @@ func fetch(ctx context.Context, q conformance.FetchQuestion) error {
 	robots, err := collyrobots.New(
 		collyrobots.Dialect(d),
 		collyrobots.ProductToken(q.Agent),
-		collyrobots.AllowPrivateNetworks(),
+		collyrobots.PrivateNetworks(collyrobots.AllowAll),
 		collyrobots.Logger(slog.New(slog.DiscardHandler)),
 	)
 	if err != nil {

@@ -59,7 +59,7 @@ var (
 	_ func() collyrobots.Option                                                        = collyrobots.IgnoreRobotsWithPermission
 	_ func() collyrobots.Option                                                        = collyrobots.DryRun
 	_ func() collyrobots.Option                                                        = collyrobots.DelayFromEnd
-	_ func() collyrobots.Option                                                        = collyrobots.AllowPrivateNetworks
+	_ func(collyrobots.Access) collyrobots.Option                                      = collyrobots.PrivateNetworks
 	_ func(pacer.Pacer) collyrobots.Option                                             = collyrobots.SharedPace
 	_ func(int, int) collyrobots.Option                                                = collyrobots.ShardByHost
 	_ func(string, int) (int, error)                                                   = collyrobots.ShardOf

@@ -89,7 +89,7 @@ func testPublicSiteLeadsToPrivateAddress(t *testing.T, start kit.Starter) {
 				if s := c.Robots.Stats().Sitemaps; c.Client == nil && s.FilesFailed != 3 {
 					t.Errorf("%d sitemaps failed, want 3", s.FilesFailed)
 				}
-				if !strings.Contains(c.Logged.String(), "AllowPrivateNetworks") {
+				if !strings.Contains(c.Logged.String(), "PrivateNetworks(AllowAll)") {
 					t.Errorf("the log does not name the option:\n%s", c.Logged)
 				}
 			})
@@ -123,12 +123,12 @@ func wantAllRequested(t *testing.T, web *robotstest.Web, host string, opts ...co
 	kit.WantURIs(t, web, "b.test", "/robots.txt /")
 }
 
-func TestAllowPrivateNetworks(t *testing.T) { kit.ForEachClient(t, testAllowPrivateNetworks) }
+func TestPrivateNetworksAllowed(t *testing.T) { kit.ForEachClient(t, testPrivateNetworksAllowed) }
 
-func testAllowPrivateNetworks(t *testing.T, start kit.Starter) {
+func testPrivateNetworksAllowed(t *testing.T, start kit.Starter) {
 	for _, host := range []string{"10.0.0.1", "[::1]", "169.254.169.254", "localhost:8080"} {
 		kit.InBubble(t, sitesLeadingTo(host), func(t *testing.T, web *robotstest.Web) {
-			wantAllRequested(t, web, host, collyrobots.AllowPrivateNetworks())
+			wantAllRequested(t, web, host, collyrobots.PrivateNetworks(collyrobots.AllowAll))
 		})
 	}
 }

@@ -236,14 +236,14 @@ func TestRebindingBetweenRuns(t *testing.T) {
 	})
 }
 
-// TestRefusePrivateNetworks checks that no request goes to a private address, also if the program makes
-// it, whether the URL has the address or a name that leads there.
-func TestRefusePrivateNetworks(t *testing.T) { kit.ForEachClient(t, testRefusePrivateNetworks) }
+// TestPrivateNetworksDenied checks that no request goes to a private address, also if the program
+// makes it, whether the URL has the address or a name that leads there.
+func TestPrivateNetworksDenied(t *testing.T) { kit.ForEachClient(t, testPrivateNetworksDenied) }
 
-func testRefusePrivateNetworks(t *testing.T, start kit.Starter) {
+func testPrivateNetworksDenied(t *testing.T, start kit.Starter) {
 	sites := robotstest.Sites{"a.test": {"/robots.txt": "", "*": robotstest.Page()}, "inner.test": {"*": robotstest.Page()}, "10.0.0.1": {"*": robotstest.Page()}}
 	for _, ignores := range []bool{false, true} {
-		options := []collyrobots.Option{collyrobots.AllowPrivateNetworks(), collyrobots.RefusePrivateNetworks()}
+		options := []collyrobots.Option{collyrobots.PrivateNetworks(collyrobots.AllowAll), collyrobots.PrivateNetworks(collyrobots.DenyAll)}
 		if ignores {
 			options = append(options, collyrobots.IgnoreRobotsWithPermission())
 		}

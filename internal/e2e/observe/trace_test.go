@@ -209,9 +209,9 @@ func TestEventsOfDenials(t *testing.T) {
 		want := `
 0s denied a.test/closed/1 rule line 2
 0s denied a.test/closed/3 rule line 2
-0s denied 10.0.0.1/map.xml (collyrobots: a.test leads to http://10.0.0.1/map.xml, a private address (10.0.0.1); use AllowPrivateNetworks to allow it)
+0s denied 10.0.0.1/map.xml (collyrobots: a.test leads to http://10.0.0.1/map.xml, a private address (10.0.0.1); use PrivateNetworks(AllowAll) to allow it)
 0s denied a.test/closed/2 rule line 2
-0s denied 10.0.0.1/ (collyrobots: a.test leads to http://10.0.0.1/, a private address (10.0.0.1); use AllowPrivateNetworks to allow it)
+0s denied 10.0.0.1/ (collyrobots: a.test leads to http://10.0.0.1/, a private address (10.0.0.1); use PrivateNetworks(AllowAll) to allow it)
 0s denied shut.test/ (collyrobots: the redirect would wait too long for its host)
 0s denied dead.test/ unreachable line 0
 `

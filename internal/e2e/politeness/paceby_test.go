@@ -333,7 +333,7 @@ func TestGroupsByConnection(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			kit.Resolve(t, lookup)
 			kit.InBubble(t, shops(3, 2, kit.NoDenys), func(t *testing.T, web *robotstest.Web) {
-				c := kit.Start(t, web, kit.Async, collyrobots.MinDelay(time.Second), collyrobots.AllowPrivateNetworks(), collyrobots.PaceBy(collyrobots.ByAddress))
+				c := kit.Start(t, web, kit.Async, collyrobots.MinDelay(time.Second), collyrobots.PrivateNetworks(collyrobots.AllowAll), collyrobots.PaceBy(collyrobots.ByAddress))
 				dial := c.Transport.DialContext
 				c.Transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 					conn, err := dial(ctx, network, address)

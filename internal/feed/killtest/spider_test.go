@@ -197,7 +197,7 @@ func (s withoutRobots) Get(ctx context.Context, key string) ([]byte, error) {
 
 func (s *spider) options(records store.Store) []collyrobots.Option {
 	options := []collyrobots.Option{
-		collyrobots.Store(withoutRobots{records}), collyrobots.AllowPrivateNetworks(), collyrobots.Logger(slog.New(slog.DiscardHandler)),
+		collyrobots.Store(withoutRobots{records}), collyrobots.PrivateNetworks(collyrobots.AllowAll), collyrobots.Logger(slog.New(slog.DiscardHandler)),
 	}
 	if s.Way != "pages" && s.Way != "queue" {
 		options = append(options, collyrobots.FollowSitemaps(s.feed()))

@@ -152,7 +152,7 @@ func crawl(t *testing.T, dir string, opts ...audit.Option) {
 		}
 		c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"), colly.AllowURLRevisit())
 		c.WithTransport(web.Transport())
-		robots, err := collyrobots.WithRobots(c, collyrobots.Logger(slog.New(slog.DiscardHandler)), collyrobots.AllowPrivateNetworks(),
+		robots, err := collyrobots.WithRobots(c, collyrobots.Logger(slog.New(slog.DiscardHandler)), collyrobots.PrivateNetworks(collyrobots.AllowAll),
 			collyrobots.OnEveryEvent(l.Event), collyrobots.OnDenied(func(*colly.Request, error) {}))
 		if err != nil {
 			t.Fatal(err)

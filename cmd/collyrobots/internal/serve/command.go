@@ -206,7 +206,7 @@ func (j *job) set(t *texts) error {
 		j.options = append(j.options, collyrobots.CrawlHours(h.From, h.To, h.Zone))
 	}
 	if !t.allowPrivate {
-		j.options = append(j.options, collyrobots.RefusePrivateNetworks())
+		j.options = append(j.options, collyrobots.PrivateNetworks(collyrobots.DenyAll))
 	}
 	return nil
 }

@@ -47,7 +47,7 @@ func inBubble(t *testing.T, sites robotstest.Sites, s settings, test func(*rig))
 		var log bytes.Buffer
 		service, err := newService(s,
 			collyrobots.HTTPClient(&http.Client{Transport: web.Transport()}),
-			collyrobots.RefusePrivateNetworks(),
+			collyrobots.PrivateNetworks(collyrobots.DenyAll),
 			collyrobots.StopRefused(3),
 			collyrobots.Logger(slog.New(warnings{slog.NewTextHandler(&log, nil)})))
 		if err != nil {

@@ -33,7 +33,7 @@ func BenchmarkOneProcess(b *testing.B) {
 				b.Fatal(err)
 			}
 			if with {
-				p, err := collyrobots.WithRobots(c, collyrobots.AllowPrivateNetworks(), collyrobots.Logger(slog.New(slog.DiscardHandler)))
+				p, err := collyrobots.WithRobots(c, collyrobots.PrivateNetworks(collyrobots.AllowAll), collyrobots.Logger(slog.New(slog.DiscardHandler)))
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -27,7 +27,7 @@ const table = `# Architecture
 
 ## The locks
 
-A goroutine takes locks downwards, except that the locks of level 3 are taken in the order of their row.
+A goroutine takes locks downwards.
 
 | Level | Locks | What may run |
 |---|---|---|

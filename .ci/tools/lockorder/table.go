@@ -19,22 +19,16 @@ type lock struct {
 	kind   string // its type in package sync; "" if it was not found
 }
 
-var (
-	code    = regexp.MustCompile("`([^` ]+)`")
-	ordered = regexp.MustCompile(`the locks of level (\d+) are taken in the order`)
-)
+var code = regexp.MustCompile("`([^` ]+)`")
 
-// parseTable returns the locks in section "The locks" of ARCHITECTURE.md.
+// parseTable returns the locks in section "The locks" of ARCHITECTURE.md. A row with the word "then"
+// names its locks in the order in which they are taken.
 func parseTable(text string) ([]lock, error) {
 	_, section, found := strings.Cut(text, "\n## The locks\n")
 	if !found {
 		return nil, errors.New(`ARCHITECTURE.md has no section "The locks"`)
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
-	hasOrder := -1
-	if m := ordered.FindStringSubmatch(section); m != nil {
-		hasOrder, _ = strconv.Atoi(m[1])
-	}
 	var locks []lock
 	for line := range strings.Lines(section) {
 		cells := strings.Split(line, "|")
@@ -45,13 +39,14 @@ func parseTable(text string) ([]lock, error) {
 		if err != nil {
 			continue // the head of the table
 		}
+		hasOrder := strings.Contains(cells[2], ", then ")
 		for place, match := range code.FindAllStringSubmatch(cells[2], -1) {
 			i := slices.IndexFunc(locks, func(l lock) bool { return l.name == match[1] })
 			if i < 0 {
 				i = len(locks)
 				locks = append(locks, lock{name: match[1], level: level})
 			}
-			if level == hasOrder {
+			if hasOrder {
 				locks[i].places = append(locks[i].places, place)
 			}
 		}

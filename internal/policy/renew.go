@@ -11,7 +11,7 @@ import (
 
 // renew returns the policy of a after a fetch, or after a look-up in the store that makes the fetch
 // unnecessary. old is the policy in the cache; it may be nil. The update has no policy if ctx was
-// cancelled. The error is the reason why nothing was sent. Neither says anything about the site.
+// cancelled. The error is the reason why nothing was sent. In both cases nothing is known about the site.
 func (c *Cache) renew(ctx context.Context, a dialect.Authority, old *Policy, how Fetch) (Update, error) {
 	if c.options.Given != nil {
 		f := c.given()
@@ -75,9 +75,9 @@ func (c *Cache) refetch(ctx context.Context, a dialect.Authority, old *Policy, k
 	return c.accept(p, old, known, false), nil
 }
 
-// accept announces p, the policy of f, and then puts it into the cache. It returns the update. The
-// policy of an unanswered fetch does not replace the answer to another fetch that ended first: the
-// update then has the policy of that.
+// accept announces p, the policy of f, and then puts it into the cache. It returns the update. If this
+// fetch got no response, and another fetch got one in the meantime, the cache keeps the policy of the
+// other fetch, and the update has that policy.
 func (c *Cache) accept(p, old *Policy, f facts, stored bool) Update {
 	c.share(p)
 	if !p.unanswered() {

@@ -6,8 +6,6 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
-
-	"golang.org/x/net/idna"
 )
 
 // asciiHost returns the normal form of a host. It omits the dot at the end of a fully qualified
@@ -26,23 +24,16 @@ func asciiHost(host string) (string, error) {
 	if isPlainHost(host) {
 		return strings.TrimRight(host, "."), nil
 	}
-	ascii, err := hosts.ToASCII(host)
+	ascii, err := toASCII(host)
 	if err != nil {
 		return "", err
 	}
 	ascii = strings.TrimRight(ascii, ".")
-	if again, err := hosts.ToASCII(ascii); err != nil || again != ascii || ascii == "" || strings.ContainsFunc(ascii, isForbiddenInHost) {
+	if again, err := toASCII(ascii); err != nil || again != ascii || ascii == "" || strings.ContainsFunc(ascii, isForbiddenInHost) {
 		return "", errors.New("invalid host name")
 	}
 	return ascii, nil
 }
-
-// hosts converts names to ASCII like browsers do. It accepts underscores, and hyphens at any
-// position.
-var hosts = idna.New(
-	idna.MapForLookup(), idna.BidiRule(),
-	idna.StrictDomainName(false), idna.CheckHyphens(false), idna.Transitional(false),
-)
 
 // longestHost is the maximum length of a host name. A limit is necessary because the time to
 // convert a name grows with the square of its length. No valid name is longer: DNS allows 253 bytes

@@ -23,7 +23,7 @@ import (
 // build.
 const importRules = `
 	# From bytes and URLs to decisions, without I/O, logging or Colly. Only one file uses temoto.
-	dialect:           ./internal/match golang.org/x/net/idna !io !os !net/http !log !bufio
+	dialect:           ./internal/match golang.org/x/net/idna !io !os !net/http !log !bufio !regexp
 	dialect/temoto.go: github.com/temoto/robotstxt
 
 	# From patterns to the one that decides. It owns their normal form, so that all patterns are compared alike.
@@ -182,13 +182,17 @@ const importRules = `
 	internal/tooltest: ./robotstest go.uber.org/goleak
 
 	# From a robots.txt to its faults.
-	cmd/collyrobots/internal/lint:     ./dialect ./usage !io !os !net/http !log
+	cmd/collyrobots/internal/lint:     ./dialect ./usage !io !os !net/http !log !regexp
 
 	# From a file and URLs to the decisions of all dialects, for the command and for the playground.
-	cmd/collyrobots/internal/readings: ./dialect ./usage ./cmd/collyrobots/internal/lint !io !os !net/http !log
+	cmd/collyrobots/internal/readings: ./dialect ./usage ./cmd/collyrobots/internal/lint !io !os !net/http !log !regexp
 
-	cmd/collyrobots/internal/wasm:     ./cmd/collyrobots/internal/readings !io !os !net !log
+	cmd/collyrobots/internal/wasm:     ./cmd/collyrobots/internal/readings !io !os !net !log !regexp
 	playground:
+
+	# Small packages in place of those of the standard library, in the WebAssembly of the playground.
+	playground/internal/std/net/http: !os !net !log
+	playground/internal/std/regexp:   !io !os !net !log !regexp
 
 	# The command that estimates how long a crawl will take.
 	cmd/collyrobots/internal/plan:     . ./report ./dialect ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/robotsfile ./cmd/collyrobots/internal/term ./sitemap ./store github.com/gocolly/colly/v2

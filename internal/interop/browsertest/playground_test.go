@@ -2,9 +2,11 @@ package browsertest
 
 import (
 	"bufio"
+	"compress/gzip"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -35,6 +37,7 @@ func TestPlayground(t *testing.T) {
 	t.Run("Serve", p.testServe)
 	t.Run("Size", p.testSize)
 	t.Run("Node", p.testNode)
+	t.Run("Hosts", p.testHosts)
 	for name, test := range map[string]func(*tab){
 		"Typing": p.testTyping, "Examples": p.testExamples, "Keyboard": p.testKeyboard, "Link": p.testLink,
 		"Widths": p.testWidths, "BadInput": p.testBadInput, "KeyPress": p.testKeyPress,
@@ -135,15 +138,48 @@ func (b *tab) fill(text, urls string) {
 	}`, text, urls), nil))
 }
 
+// testSize checks the size of the WebAssembly, compressed and not compressed.
 func (p playground) testSize(t *testing.T) {
-	info, err := os.Stat(filepath.Join(p.dir, "collyrobots.wasm.gz"))
+	file, err := os.Open(filepath.Join(p.dir, "collyrobots.wasm.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	const limit = 5_000_000
-	t.Logf("%d bytes", info.Size())
-	if info.Size() > limit {
-		t.Errorf("the compressed WebAssembly has %d bytes, want at most %d", info.Size(), limit)
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	unpacked, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size, err := io.Copy(io.Discard, unpacked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const limit, packedLimit = 5_000_000, 1_500_000
+	t.Logf("%d bytes, %d bytes compressed", size, info.Size())
+	if size >= limit || info.Size() >= packedLimit {
+		t.Errorf("the WebAssembly has %d bytes and %d bytes compressed, want less than %d and %d", size, info.Size(), limit, packedLimit)
+	}
+}
+
+// testHosts runs the tests of package dialect about hosts with Node, because a program for JavaScript
+// does not use package idna for them.
+func (p playground) testHosts(t *testing.T) {
+	if _, err := exec.LookPath("node"); err != nil {
+		t.Skip("needs Node: apt-get install nodejs")
+	}
+	goroot, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := filepath.Join(strings.TrimSpace(string(goroot)), "lib", "wasm", "go_js_wasm_exec")
+	cmd := p.command(t, "go", "test", "-count=1", "-exec="+run, "-run=Authority|Locate|LongHosts", "-v", "./dialect")
+	cmd.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestLocate ") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 
@@ -371,30 +407,60 @@ func (p playground) testBadInput(b *tab) {
 	b.within(soon, decided+`.join("") === "✓✓✓✓✓✓✓"`)
 }
 
-// testKeyPress measures how long the decision about another URL takes for a file of 500 KiB, from the
-// question of the page to the answer of the worker. Of several decisions, the quickest one counts,
-// because the machine may be busy.
+// testKeyPress checks that the decision about another URL takes at most 10 ms for a file of 500 KiB,
+// from the question of the page to the answer of the worker. This is the limit of the median of 20
+// decisions, and of the shortest one.
+//
+// The machine may be busy. So another worker does a fixed amount of work after each decision. The
+// limit of the median is longer by the factor of the median of its times to the shortest of them,
+// and there are up to 5 rounds.
 func (p playground) testKeyPress(b *tab) {
 	b.run(chromedp.Evaluate(`(async () => {
 		const { compile, Reader } = await import("./reader.js");
 		const text = new TextEncoder().encode("User-agent: *\n" + Array.from({ length: 19600 }, (_, i) => "Disallow: /folder/" + i + "/*x\n").join("").slice(0, 511900));
-		let resolve;
-		const reader = new Reader(["rfc9309", "google", "coccoc", "original1994", "yandex", "seznam"], false, () => resolve());
+		let answered;
+		const reader = new Reader(["rfc9309", "google", "coccoc", "original1994", "yandex", "seznam"], false, () => answered());
 		reader.start(await compile());
-		const times = [];
-		for (let i = 0; i <= 30; i++) {
+		let path = "/folder/7/";
+		const press = () => {
+			path += "y";
+			reader.ask({ text, name: "ExampleBot", urls: [path], version: 1 });
+		};
+		const code = "onmessage = () => { let x = 0; for (let i = 0; i < 1e6; i++) x = Math.imul(x, 31) + i; postMessage(x); }";
+		const worker = new Worker(URL.createObjectURL(new Blob([code], { type: "text/javascript" })));
+		worker.onmessage = () => answered();
+		const work = () => worker.postMessage(null);
+		const measure = async ask => {
+			const answer = new Promise(resolve => { answered = resolve; });
 			const begin = performance.now();
-			const answered = new Promise(r => { resolve = r; });
-			reader.ask({ text, name: "ExampleBot", urls: ["/folder/7/" + "y".repeat(i)], version: 1 });
-			await answered;
-			times.push(performance.now() - begin);
+			ask();
+			await answer;
+			return performance.now() - begin;
+		};
+		const result = { file: await measure(press), rounds: [] };
+		await measure(work);
+		for (let round = 1; round <= 5; round++) {
+			const presses = [], works = [];
+			for (let i = 0; i < 20; i++) {
+				presses.push(await measure(press));
+				works.push(await measure(work));
+			}
+			for (const times of [presses, works]) times.sort((a, b) => a - b);
+			result.shortest = presses[0];
+			result.median = presses[10];
+			result.limit = 10 * works[10] / works[0];
+			result.rounds.push(result.median.toFixed(1) + " ms of " + result.limit.toFixed(1) + " ms");
+			if (result.median <= result.limit) break;
 		}
-		window.times = times;
+		window.result = result;
 	})(); 0`, nil))
-	b.within(time.Minute, `window.times !== undefined`)
-	times := eval[[]float64](b, `[times[0], ...times.slice(1).sort((a, b) => a - b)]`)
-	b.Logf("the file: %.0f ms; a key press: %.1f ms at least, %.1f ms in the median, %.1f ms at most", times[0], times[1], times[len(times)/2], times[len(times)-1])
-	if times[1] > 10 {
-		b.Errorf("a decision takes %.1f ms or more, want at most 10 ms", times[1])
+	b.within(time.Minute, `window.result !== undefined`)
+	result := eval[struct {
+		File, Shortest, Median, Limit float64 // in milliseconds
+		Rounds                        []string
+	}](b, `result`)
+	b.Logf("the file: %.0f ms; a decision: %s", result.File, strings.Join(result.Rounds, ", "))
+	if result.Median > result.Limit || result.Shortest > 10 {
+		b.Errorf("a decision takes more than 10 ms; the shortest one takes %.1f ms", result.Shortest)
 	}
 }

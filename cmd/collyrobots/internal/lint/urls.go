@@ -3,7 +3,6 @@ package lint
 import (
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -186,22 +185,44 @@ func (l *linter) lintSitemaps(r *reading) {
 	}
 }
 
-// resource matches the patterns of style sheets and scripts, and of folders for them. The extension
-// or the name of the folder is in a group.
-var resource = regexp.MustCompile(`(?i)(?:\.(css|js)(?:\$|\?.*|\*)*|/(css|styles?|stylesheets|js|javascripts?|scripts)/?\**)$`)
+// resourceFolders has the names of folders for style sheets and scripts, with the extension of the
+// files in them.
+var resourceFolders = map[string]string{
+	"css": ".css", "style": ".css", "styles": ".css", "stylesheets": ".css",
+	"js": ".js", "javascript": ".js", "javascripts": ".js", "scripts": ".js",
+}
+
+// matchesResources reports whether a pattern is one of style sheets or scripts, such as /*.css?v=,
+// or one of a folder for them, such as /js/*. extension is that of the files in the folder.
+func matchesResources(pattern string) (extension string, ok bool) {
+	pattern = strings.ToLower(pattern)
+	for i, c := range pattern + "?" {
+		path := strings.TrimRight(pattern[:i], "$*")
+		if c == '?' && (strings.HasSuffix(path, ".css") || strings.HasSuffix(path, ".js")) {
+			return "", true
+		}
+	}
+	folder := strings.TrimSuffix(strings.TrimRight(pattern, "*"), "/")
+	slash := strings.LastIndexByte(folder, '/')
+	if slash < 0 {
+		return "", false
+	}
+	extension, ok = resourceFolders[folder[slash+1:]]
+	return extension, ok
+}
 
 // lintResources finds rules that deny CSS or JavaScript to crawlers that may request the start
 // page.
 func (l *linter) lintResources(r *reading) {
 	for _, g := range l.searchers(r) {
 		for _, rule := range g.rules {
-			m := resource.FindStringSubmatch(rule.Pattern)
-			if m == nil || rule.Allow || l.budget < 0 {
+			extension, ok := matchesResources(rule.Pattern)
+			if !ok || rule.Allow || l.budget < 0 {
 				continue
 			}
 			u := l.example(strings.TrimRight(rule.Pattern, "*"), "")
-			if m[2] != "" && u != nil {
-				u = u.JoinPath("a." + map[bool]string{true: "css", false: "js"}[strings.Contains(strings.ToLower(m[2]), "st") || strings.EqualFold(m[2], "css")])
+			if extension != "" && u != nil {
+				u = u.JoinPath("a" + extension)
 			}
 			l.budget -= 64
 			if u == nil || g.group.DecideURL(u).Rule != rule {

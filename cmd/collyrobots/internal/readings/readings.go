@@ -5,7 +5,6 @@ package readings
 import (
 	"bytes"
 	"net/url"
-	"regexp"
 	"strings"
 
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/lint"
@@ -82,25 +81,30 @@ func UsageOf(rules *dialect.Rules, tokens ...string) *usage.RobotsTxt {
 	return usage.ParseRobotsTxt(lines)
 }
 
-// percent matches a percent sign, with the two digits after it if it begins an escape.
-var percent = regexp.MustCompile(`%([0-9A-Fa-f]{2})?`)
-
 // SentURL returns the URL that Colly sends for a path or a URL. Colly escapes a percent sign that
 // does not begin an escape.
 func SentURL(s string) *url.URL {
 	s, _, _ = strings.Cut(s, "#")
-	escaped := percent.ReplaceAllStringFunc(s, func(escape string) string {
-		if escape == "%" {
-			return "%25"
-		}
-		return escape
-	})
-	u, err := url.ParseRequestURI(escaped)
+	u, err := url.ParseRequestURI(escapePercent(s))
 	if err != nil {
 		return &url.URL{Path: s}
 	}
 	return u
 }
+
+// escapePercent returns s with %25 for each percent sign that does not begin an escape.
+func escapePercent(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		b.WriteByte(s[i])
+		if s[i] == '%' && (i+2 >= len(s) || !isHex(s[i+1]) || !isHex(s[i+2])) {
+			b.WriteString("25")
+		}
+	}
+	return b.String()
+}
+
+func isHex(c byte) bool { return '0' <= c && c <= '9' || 'A' <= c && c <= 'F' || 'a' <= c && c <= 'f' }
 
 // notURL is the error of a text that is neither a URL nor a path.
 const notURL = "neither a URL with http or https nor a path that begins with a slash"

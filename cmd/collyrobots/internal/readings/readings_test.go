@@ -158,6 +158,22 @@ func TestQuestionsInARow(t *testing.T) {
 	}
 }
 
+func TestSentURL(t *testing.T) {
+	for text, want := range map[string]string{
+		"/a#b":                     "/a",
+		"/5%off":                   "/5%25off",
+		"/%41%4a%4":                "/%41%4a%254",
+		"/%%41%":                   "/%25%41%25",
+		"/?q=%+%zz":                "/?q=%25+%25zz",
+		"https://a.test/%?":        "https://a.test/%25?",
+		"https://a.test/\u00e4%C3": "https://a.test/%C3%A4%C3",
+	} {
+		if got := SentURL(text).String(); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
 // TestTextIsCopied checks that a caller can reuse the memory of a text.
 func TestTextIsCopied(t *testing.T) {
 	r := new(Reader)

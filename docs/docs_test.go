@@ -69,15 +69,15 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// pages returns the names of the READMEs and guides whose pieces are tested, relative to the root
-// of the repository.
+// pages returns the names of the READMEs, of llms.txt and of the guides, whose pieces are tested,
+// relative to the root of the repository.
 func pages(t *testing.T) []string {
 	t.Helper()
 	guides, err := filepath.Glob("*.md")
 	if err != nil || len(guides) < 3 {
 		t.Fatal(guides, err)
 	}
-	pages := []string{"README.md", "examples/README.md"}
+	pages := []string{"README.md", "examples/README.md", "llms.txt"}
 	for _, name := range guides {
 		pages = append(pages, "docs/"+name)
 	}

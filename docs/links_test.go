@@ -106,7 +106,7 @@ func headings(text string) map[string]bool {
 	return found
 }
 
-// markdown returns the names of all Markdown files of the repository.
+// markdown returns the names of all Markdown files of the repository, and llms.txt.
 func markdown(t *testing.T) (files []string) {
 	t.Helper()
 	err := fs.WalkDir(os.DirFS(".."), ".", func(name string, e fs.DirEntry, err error) error {
@@ -115,7 +115,7 @@ func markdown(t *testing.T) (files []string) {
 			return err
 		case e.IsDir() && slices.Contains([]string{".git", "node_modules", "testdata"}, e.Name()):
 			return fs.SkipDir
-		case strings.HasSuffix(name, ".md"):
+		case strings.HasSuffix(name, ".md"), name == "llms.txt":
 			files = append(files, name)
 		}
 		return nil

@@ -1,9 +1,8 @@
-// Command tiny is a small crawler that obeys robots.txt. The list of guides shows it.
+// Command tiny is a small crawler that obeys robots.txt. The README shows it.
 package main
 
 import (
 	"log"
-	"time"
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/gocolly/colly/v2"
@@ -11,7 +10,7 @@ import (
 
 func main() {
 	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"), colly.MaxDepth(2))
-	if _, err := c.WithRobots(collyrobots.MinDelay(time.Second)); err != nil {
+	if _, err := c.WithRobots(collyrobots.Polite()); err != nil {
 		log.Fatal(err)
 	}
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })

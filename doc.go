@@ -85,7 +85,7 @@
 //   - [HTTPClient] sets another client for robots.txt and sitemaps.
 //   - [PrivateNetworks] lets public sites lead the crawler to private addresses, or denies all
 //     requests to them.
-//   - [SignRequests] signs the requests, and [SignWhenAsked] signs those to sites that ask for it.
+//   - [SignRequests] signs the requests.
 //
 // # Any http.Client
 //

@@ -24,7 +24,7 @@ func newWire(config *config, r *reporter.Reporter) *exchange.Wire {
 	w.Quota = netguard.NewQuota(hostname.Registrable, feed.ErrElsewhere)
 	w.ErrLate = ErrLeaseEnded
 	if config.signer != nil {
-		w.Sign(config.signer, config.signWhenAsked)
+		w.Sign(config.signer)
 	}
 	if config.pacer != nil {
 		w.Share(config.pacer)

@@ -61,8 +61,7 @@ type config struct {
 	shard    judge.Shard
 	frontier urlstore.Store // nil without Frontier
 
-	signer        *webbotauth.Signer // nil if no request is signed
-	signWhenAsked bool               // only requests to sites that ask for signatures are signed
+	signer *webbotauth.Signer // nil if no request is signed
 
 	emptyPatterns []string // the patterns of ForHosts without options
 }

@@ -5,45 +5,16 @@ import (
 )
 
 // SignRequests signs every request with s, so that sites can verify who has sent it (Web Bot Auth).
-// It is experimental; see package webbotauth.
+// If s.WhenAsked is set, only the requests to sites that ask for signatures are signed. The default
+// is to sign no request. The option is experimental, like package webbotauth.
 //
-// Each request gets a signature of its own just before it is written: pages, robots.txt, sitemaps,
-// redirects, second attempts and requests of Transport. The signature is in the headers on the wire
-// only. The program, Colly's cache and Retry do not see it. A request that is refused is not
-// signed, for example one to a private address. A request that already has signature headers keeps
-// them. If a request cannot be signed, it is sent without a signature, and a warning is logged
-// once.
-//
-// The plugin does not sign requests of Acquire, because the program sends them. Call s.Sign there.
-//
-// A transport that is not an http.Transport gets a signed request. If it sends the request again by
-// itself, it repeats the signature. If it follows redirects by itself, it sends the signature to
-// the next site, which cannot verify it.
+// The plugin signs pages, robots.txt, sitemaps, redirects, retries and requests of Transport. It
+// does not sign requests of Acquire, because the program sends them: call s.Sign there. A request
+// that cannot be signed is sent without a signature, and a warning is logged. New returns an
+// OptionError if s was not made by webbotauth.NewSigner. See docs/identity.md.
 func SignRequests(s *webbotauth.Signer) Option {
-	return option("SignRequests", func(c *config) {
-		c.signer = s
-		c.signWhenAsked = false
-	}, signerFault("SignRequests", s))
-}
-
-// SignWhenAsked is like SignRequests, but signs only the requests to sites that ask for signatures
-// with the header Accept-Signature of a response with status 403 or 429; see
-// webbotauth.Signer.Asked. A request whose response with status 403 asks for a signature is sent
-// again, once and in its turn, so robots.txt and the page are not lost. The program does not see
-// the first response.
-//
-// The plugin remembers 10,000 such hosts. If there are more, it forgets one of them, which then has
-// to ask again.
-func SignWhenAsked(s *webbotauth.Signer) Option {
-	return option("SignWhenAsked", func(c *config) {
-		c.signer = s
-		c.signWhenAsked = true
-	}, signerFault("SignWhenAsked", s))
-}
-
-// signerFault returns the fault of a Signer, or nil.
-func signerFault(option string, s *webbotauth.Signer) error {
-	return faultIf(s.KeyID() == "", option, "the Signer is nil or was not made by webbotauth.NewSigner")
+	return option("SignRequests", func(c *config) { c.signer = s },
+		faultIf(s.KeyID() == "", "SignRequests", "the Signer is nil or was not made by webbotauth.NewSigner"))
 }
 
 // Card returns what the options of the plugin say about the crawler, for a Signature Agent Card and

@@ -488,7 +488,7 @@ func politePrograms() []program {
 				w.WriteHeader(http.StatusUnauthorized)
 			}
 		}), run: func(p *programRun) {
-			p.visit([]collyrobots.Option{collyrobots.SignWhenAsked(newSigner(p.T)), collyrobots.Store(store.Memory())}, every("shop.test", 3)...)
+			p.visit([]collyrobots.Option{collyrobots.SignRequests(whenAsked(p.T)), collyrobots.Store(store.Memory())}, every("shop.test", 3)...)
 		}},
 		{name: "shadows", run: func(p *programRun) { p.spider(collyrobots.Shadow(dialect.Google(), dialect.Temoto())) }},
 		{name: "a store that lasts for three runs", run: func(p *programRun) {
@@ -538,6 +538,13 @@ func newSigner(t *testing.T) *webbotauth.Signer {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return s
+}
+
+// whenAsked returns a Signer that signs only requests to sites that ask for it.
+func whenAsked(t *testing.T) *webbotauth.Signer {
+	s := newSigner(t)
+	s.WhenAsked = true
 	return s
 }
 

@@ -139,8 +139,7 @@ type Event struct {
 	// Remote (answered) is the address and port of the server or proxy that got the request. It is
 	// "" if the transport does not report it.
 	Remote string `json:"remote,omitempty"`
-	// Signed (answered) says that the request was sent with a signature of SignRequests or
-	// SignWhenAsked.
+	// Signed (answered) says that the request was sent with a signature of SignRequests.
 	Signed bool `json:"signed,omitempty"`
 	// Err (answered, unsent, robots, sitemap, refused, unrecorded) says what went wrong. In denied events
 	// it is the reason, if Decision is nil.

@@ -44,7 +44,7 @@ type Stats struct {
 	Forgotten HostStats `json:"forgotten"`
 	// RobotsTags counts the pages with rules such as noindex in headers or meta elements.
 	RobotsTags RobotsTagStats `json:"robots_tags"`
-	// Signatures counts the signed requests. It is nil without SignRequests and SignWhenAsked.
+	// Signatures counts the signed requests. It is nil without SignRequests.
 	Signatures *SignatureStats `json:"signatures,omitempty"`
 	// Sitemaps has the counts of sitemaps and of the pages that they list.
 	Sitemaps FeedStats `json:"sitemaps"`
@@ -101,7 +101,7 @@ type RobotsTagStats struct {
 	NoFollow int `json:"nofollow"` // pages with links that must not be followed, except by rel=nofollow
 }
 
-// SignatureStats counts the signatures of SignRequests or SignWhenAsked.
+// SignatureStats counts the signatures of SignRequests.
 type SignatureStats struct {
 	// Signed counts the requests that were signed: pages, robots.txt, sitemaps, redirects and
 	// second attempts. A request that net/http sends again on another connection counts again.
@@ -111,8 +111,8 @@ type SignatureStats struct {
 	Failed int `json:"failed"`
 	// Asked counts the responses that have asked for a signature.
 	Asked int `json:"asked"`
-	// Hosts counts the hosts that have asked for signatures, under SignWhenAsked. Their requests
-	// are signed.
+	// Hosts counts the hosts that have asked for signatures, if Signer.WhenAsked is set. Their
+	// requests are signed.
 	Hosts int `json:"hosts"`
 }
 

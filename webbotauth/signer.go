@@ -66,6 +66,11 @@ func (p Profile) String() string {
 // A Signer signs requests. Its methods may be called from any goroutine. Get a Signer from
 // NewSigner: the zero Signer is not valid.
 type Signer struct {
+	// WhenAsked makes the option SignRequests of package collyrobots sign only the requests to
+	// sites that ask for it; see Asked. Set it before the Signer is used. Sign and SignNonce ignore
+	// it.
+	WhenAsked bool
+
 	profile profile
 	agent   string // the URL in Signature-Agent
 	field   string // the value of Signature-Agent

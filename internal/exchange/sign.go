@@ -20,7 +20,7 @@ const maxAskedHosts = 10_000
 type signatures struct {
 	signer    *webbotauth.Signer
 	report    *reporter.Reporter
-	whenAsked bool
+	whenAsked bool // only the requests to hosts that have asked for it are signed
 
 	signed atomic.Int64 // report.SignatureStats.Signed
 	failed atomic.Int64 // report.SignatureStats.Failed
@@ -31,13 +31,12 @@ type signatures struct {
 	hosts map[string]string // the hosts that have asked, and the nonce for the next request; "" if there is none
 }
 
-// newSignatures returns the signatures of a plugin. If whenAsked is true, it signs only the requests
-// to hosts that have asked for it.
-func newSignatures(signer *webbotauth.Signer, whenAsked bool, r *reporter.Reporter) *signatures {
+// newSignatures returns the signatures of a plugin.
+func newSignatures(signer *webbotauth.Signer, r *reporter.Reporter) *signatures {
 	return &signatures{
 		signer:    signer,
 		report:    r,
-		whenAsked: whenAsked,
+		whenAsked: signer.WhenAsked,
 		hosts:     make(map[string]string),
 	}
 }

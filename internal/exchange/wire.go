@@ -42,10 +42,10 @@ func NewWire(hosts *pace.Hosts, groupings func(host string) Sharing, r *reporter
 	return &Wire{Hosts: hosts, Report: r, groupings: newGroupings(groupings)}
 }
 
-// Sign makes the wire sign all requests. If whenAsked is true, it signs only the requests to hosts
-// that have asked for it.
-func (w *Wire) Sign(signer *webbotauth.Signer, whenAsked bool) {
-	w.signatures = newSignatures(signer, whenAsked, w.Report)
+// Sign makes the wire sign all requests or, if signer.WhenAsked is set, the requests to hosts that
+// have asked for it.
+func (w *Wire) Sign(signer *webbotauth.Signer) {
+	w.signatures = newSignatures(signer, w.Report)
 }
 
 // Signs reports whether some requests are signed.

@@ -128,7 +128,7 @@ func appendIf[F any](list []F, condition bool, feature F) []F {
 }
 
 // The second part of this file has the limits of the options StopRefused and MaxPages, and the
-// responders of the options StopRefused, RetryThrottled and SignWhenAsked.
+// responders of the options StopRefused, RetryThrottled and SignRequests.
 
 // A pageLimit is the limit of the option MaxPages. The zero pageLimit allows every page.
 type pageLimit struct{ sent *budget.Pages }
@@ -283,8 +283,8 @@ func (r *throttledRetries) answered(q *Request, resp *http.Response) (again bool
 
 func (r *throttledRetries) failed(*Request, error) (log func()) { return nil }
 
-// A signedRetries is the responder of the option SignWhenAsked, and of SignRequests for sites that
-// ask for a nonce.
+// A signedRetries is the responder of the option SignRequests, for sites that ask for a signature or
+// a nonce.
 type signedRetries struct{}
 
 func (signedRetries) answered(q *Request, resp *http.Response) (again bool, log func()) {

@@ -67,7 +67,6 @@ var (
 	_ error                                                                            = &report.ShardError{URL: "", Shard: 0, Of: 0}
 	_ error                                                                            = &report.PrivateNetworkError{URL: "", Address: "", From: ""}
 	_ func(*webbotauth.Signer) collyrobots.Option                                      = collyrobots.SignRequests
-	_ func(*webbotauth.Signer) collyrobots.Option                                      = collyrobots.SignWhenAsked
 	_ func(*collyrobots.Plugin) webbotauth.Card                                        = (*collyrobots.Plugin).Card
 	_ func(...usage.Purpose) collyrobots.Option                                        = collyrobots.Purpose
 	_ func() collyrobots.Option                                                        = collyrobots.EnforceUsage

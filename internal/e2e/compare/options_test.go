@@ -78,8 +78,7 @@ var crawlChoices = []choice{
 		return collyrobots.Shadow(some(d, 1+d.IntN(2), dialect.RFC9309(), dialect.Google(), dialect.Yandex(), dialect.Seznam(), dialect.Original1994())...)
 	}},
 	{8, func(draw) collyrobots.Option { return collyrobots.PrivateNetworks(collyrobots.AllowAll) }},
-	{8, func(d draw) collyrobots.Option { return collyrobots.SignRequests(signer(d)) }},
-	{10, func(d draw) collyrobots.Option { return collyrobots.SignWhenAsked(signer(d)) }},
+	{5, func(d draw) collyrobots.Option { return collyrobots.SignRequests(signer(d)) }},
 	{3, func(d draw) collyrobots.Option { return collyrobots.FollowSitemaps(feed(d)) }},
 }
 
@@ -93,6 +92,7 @@ func signer(d draw) *webbotauth.Signer {
 	if err != nil {
 		panic(err)
 	}
+	s.WhenAsked = d.in(2)
 	return s
 }
 

@@ -70,7 +70,6 @@ func TestInvalidOptions(t *testing.T) {
 		"Logger":         collyrobots.Logger(nil),
 		"HTTPClient":     collyrobots.HTTPClient(nil),
 		"SignRequests":   collyrobots.SignRequests(nil),
-		"SignWhenAsked":  collyrobots.SignWhenAsked(nil),
 		"SharedPace":     collyrobots.SharedPace(nil),
 		"ShardByHost":    collyrobots.ShardByHost(3, 3),
 		"Option":         {},

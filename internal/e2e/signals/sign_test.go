@@ -306,9 +306,16 @@ func asks(v *sigverify.Verifier, accept string, answer string) http.HandlerFunc 
 	}
 }
 
-// TestSignWhenAsked checks that only the site that asks gets signatures, that the rules of its
+// whenAsked returns a Signer that signs only requests to sites that ask for it.
+func whenAsked(t *testing.T) *webbotauth.Signer {
+	s := newSigner(t, webbotauth.Draft)
+	s.WhenAsked = true
+	return s
+}
+
+// TestWhenAsked checks that only the site that asks gets signatures, that the rules of its
 // robots.txt hold, and that a request is sent again in its turn.
-func TestSignWhenAsked(t *testing.T) {
+func TestWhenAsked(t *testing.T) {
 	kit.ForEachClient(t, func(t *testing.T, start kit.Starter) {
 		v := newVerifier(webbotauth.Draft)
 		const robots = "User-agent: *\nCrawl-delay: 10\nDisallow: /denied\n"
@@ -317,7 +324,7 @@ func TestSignWhenAsked(t *testing.T) {
 			"b.test": {"/robots.txt": robots, "/1": asks(v, "", "<p>"), "/2": asks(v, "", "<p>")},
 			"c.test": {"/robots.txt": robots, "/1": robotstest.Page(), "/2": 403},
 		}, func(t *testing.T, web *robotstest.Web) {
-			c := start(t, web, nil, collyrobots.SignWhenAsked(newSigner(t, webbotauth.Draft)))
+			c := start(t, web, nil, collyrobots.SignRequests(whenAsked(t)))
 			for _, host := range []string{"a.test", "b.test", "c.test"} {
 				kit.Must(t, c.Visit("http://"+host+"/1"))
 				web.Reset()
@@ -357,7 +364,7 @@ func TestSignaturesInEvents(t *testing.T) {
 		"b.test": {"*": robotstest.Page()},
 	}, func(t *testing.T, web *robotstest.Web) {
 		signed := ""
-		c := kit.Start(t, web, nil, collyrobots.SignWhenAsked(newSigner(t, webbotauth.Draft)), collyrobots.OnEvent(func(e collyrobots.Event) {
+		c := kit.Start(t, web, nil, collyrobots.SignRequests(whenAsked(t)), collyrobots.OnEvent(func(e collyrobots.Event) {
 			if e.Kind == report.EventAnswered {
 				signed += fmt.Sprint(" ", e.URL, " ", e.Signed)
 			}
@@ -379,14 +386,14 @@ func TestSignaturesInEvents(t *testing.T) {
 	})
 }
 
-// TestSignWhenAskedKeepsTheDelay checks the instants of the requests that are sent again.
-func TestSignWhenAskedKeepsTheDelay(t *testing.T) {
+// TestWhenAskedKeepsTheDelay checks the instants of the requests that are sent again.
+func TestWhenAskedKeepsTheDelay(t *testing.T) {
 	kit.ForEachClient(t, func(t *testing.T, start kit.Starter) {
 		v := newVerifier(webbotauth.Draft)
 		kit.InBubble(t, robotstest.Sites{
 			"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 10\n", "/1": asks(v, "", "<p>"), "/2": asks(v, "", "<p>")},
 		}, func(t *testing.T, web *robotstest.Web) {
-			c := start(t, web, nil, collyrobots.SignWhenAsked(newSigner(t, webbotauth.Draft)))
+			c := start(t, web, nil, collyrobots.SignRequests(whenAsked(t)))
 			kit.Must(t, c.Visit("http://a.test/1"))
 			kit.Must(t, c.Visit("http://a.test/2"))
 			kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 10s /1, 20s /1, 30s /2")
@@ -397,15 +404,15 @@ func TestSignWhenAskedKeepsTheDelay(t *testing.T) {
 	})
 }
 
-// TestSignWhenAskedUnderSharedPace checks that requests that are sent again take leases of their
+// TestWhenAskedUnderSharedPace checks that requests that are sent again take leases of their
 // own, and that one process reads the robots.txt for both.
-func TestSignWhenAskedUnderSharedPace(t *testing.T) {
+func TestWhenAskedUnderSharedPace(t *testing.T) {
 	kit.ForEachClient(t, func(t *testing.T, start kit.Starter) {
 		v := newVerifier(webbotauth.Draft)
 		kit.InBubble(t, robotstest.Sites{
 			"a.test": {"/robots.txt": asks(v, "", "User-agent: *\nCrawl-delay: 10\n"), "/1": asks(v, "", "<p>"), "/2": asks(v, "", "<p>")},
 		}, func(t *testing.T, web *robotstest.Web) {
-			opts := []collyrobots.Option{collyrobots.SharedPace(kit.Shared(t)), collyrobots.Store(store.Memory()), collyrobots.SignWhenAsked(newSigner(t, webbotauth.Draft))}
+			opts := []collyrobots.Option{collyrobots.SharedPace(kit.Shared(t)), collyrobots.Store(store.Memory()), collyrobots.SignRequests(whenAsked(t))}
 			one := start(t, web, nil, opts...)
 			two := start(t, web, nil, opts...)
 			kit.Must(t, one.Visit("http://a.test/1"))
@@ -418,17 +425,13 @@ func TestSignWhenAskedUnderSharedPace(t *testing.T) {
 // TestNonceOfTheSite checks that a request is sent again once with the nonce that a site asks for,
 // in both modes.
 func TestNonceOfTheSite(t *testing.T) {
-	signer := newSigner(t, webbotauth.Draft)
-	for name, option := range map[string]collyrobots.Option{
-		"SignRequests":  collyrobots.SignRequests(signer),
-		"SignWhenAsked": collyrobots.SignWhenAsked(signer),
-	} {
+	for name, signer := range map[string]*webbotauth.Signer{"always": newSigner(t, webbotauth.Draft), "when asked": whenAsked(t)} {
 		t.Run(name, func(t *testing.T) {
 			v := newVerifier(webbotauth.Draft)
 			kit.InBubble(t, robotstest.Sites{
 				"a.test": {"/robots.txt": kit.NoDenys, "/1": asks(v, `;nonce="n1"`, "<p>"), "*": 403},
 			}, func(t *testing.T, web *robotstest.Web) {
-				c := kit.Start(t, web, nil, option)
+				c := kit.Start(t, web, nil, collyrobots.SignRequests(signer))
 				kit.Must(t, c.Visit("http://a.test/1"))
 				c.Visit("http://a.test/2")
 				c.Visit("http://a.test/3")
@@ -457,7 +460,7 @@ func TestSiteThatNeverAccepts(t *testing.T) {
 				out.WriteHeader(http.StatusForbidden)
 			})
 			kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": never}}, func(t *testing.T, web *robotstest.Web) {
-				c := start(t, web, nil, collyrobots.SignWhenAsked(newSigner(t, webbotauth.Draft)))
+				c := start(t, web, nil, collyrobots.SignRequests(whenAsked(t)))
 				c.Visit("http://a.test/1")
 				c.Visit("http://a.test/2")
 				kit.WantURIs(t, web, "a.test", want)
@@ -478,7 +481,7 @@ func TestRequestsThatAreNotSentAgain(t *testing.T) {
 		"a.test": {"/robots.txt": kit.NoDenys, "/post": asks(v, "", "<p>")},
 		"b.test": {"/robots.txt": kit.NoDenys, "/slow": afterTime(time.Minute, asks(v, "", "<p>")), "/busy": busy},
 	}, func(t *testing.T, web *robotstest.Web) {
-		_, client := kit.NewRobots(t, web, collyrobots.SignWhenAsked(newSigner(t, webbotauth.Draft)))
+		_, client := kit.NewRobots(t, web, collyrobots.SignRequests(whenAsked(t)))
 		resp, err := client.Post("http://a.test/post", "text/plain", io.MultiReader(strings.NewReader("x")))
 		kit.Must(t, err)
 		resp.Body.Close()
@@ -524,7 +527,7 @@ func TestThrottledRequestIsNotSentAgain(t *testing.T) {
 		}),
 		"/2": robotstest.Page(),
 	}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.SignWhenAsked(newSigner(t, webbotauth.Draft)))
+		c := kit.Start(t, web, nil, collyrobots.SignRequests(whenAsked(t)))
 		c.Visit("http://a.test/1")
 		kit.Must(t, c.Visit("http://a.test/2"))
 		kit.WantURIs(t, web, "a.test", "/robots.txt /1 /2")
@@ -647,18 +650,13 @@ func TestFTPIsNotSigned(t *testing.T) {
 	})
 }
 
-// TestSignerFaults checks the faults of the options.
+// TestSignerFaults checks the faults of the option.
 func TestSignerFaults(t *testing.T) {
-	for name, option := range map[string]func(*webbotauth.Signer) collyrobots.Option{
-		"SignRequests":  collyrobots.SignRequests,
-		"SignWhenAsked": collyrobots.SignWhenAsked,
-	} {
-		for _, s := range []*webbotauth.Signer{nil, new(webbotauth.Signer)} {
-			_, err := collyrobots.New(option(s))
-			fault := (*collyrobots.OptionError)(nil)
-			if !errors.As(err, &fault) || fault.Option != name {
-				t.Errorf("%s(%v): error %v", name, s, err)
-			}
+	for _, s := range []*webbotauth.Signer{nil, new(webbotauth.Signer)} {
+		_, err := collyrobots.New(collyrobots.SignRequests(s))
+		fault := (*collyrobots.OptionError)(nil)
+		if !errors.As(err, &fault) || fault.Option != "SignRequests" {
+			t.Errorf("SignRequests(%v): error %v", s, err)
 		}
 	}
 }

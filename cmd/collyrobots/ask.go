@@ -146,10 +146,11 @@ func (a *answer) ask(ctx context.Context, robots *collyrobots.Plugin, files *rob
 	a.Robots = decision.RobotsURL
 	a.Status = decision.Status
 	if len(a.Readings) == 0 && decision.Allowed {
-		a.setTerms(termsOf(decision.Dialect.Parse(text), a.URL, tokens))
+		a.setTerms(termsOf(readings.UsageOf(decision.Dialect.Parse(text), tokens...), a.URL))
 		a.Usage = decision.Usage
 	}
-	a.add(readingOf(decision, text))
+	refusal := func() (dialect.Issue, bool) { return readings.Refusal(decision.Dialect, text) }
+	a.add(readingOf(decision, refusal))
 	return nil
 }
 
@@ -187,7 +188,7 @@ func isFinal(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout() || errors.As(err, &unknown) && unknown.IsNotFound
 }
 
-// askFile checks the URLs against the rules in a file.
+// askFile checks the URLs against the rules in a file. Each dialect parses the file once.
 func (q *question) askFile() ([]*answer, error) {
 	text, err := os.ReadFile(q.robots)
 	if err != nil {
@@ -196,24 +197,37 @@ func (q *question) askFile() ([]*answer, error) {
 	answers := make([]*answer, len(q.urls))
 	for i, u := range q.urls {
 		answers[i] = &answer{URL: u, Robots: q.robots}
-		for _, d := range q.dialects {
-			answers[i].add(readingOf(decide(d, text, u, q.tokens), text))
+	}
+	for i, d := range q.dialects {
+		rules := d.Parse(text)
+		group := rules.Group(q.tokens...)
+		refusal := sync.OnceValues(func() (dialect.Issue, bool) { return readings.Refusal(d, text) })
+		for _, a := range answers {
+			a.add(readingOf(decide(d, group, a.URL), refusal))
 		}
-		if answers[i].Allowed { // the preferences are about pages that may be requested
-			answers[i].setTerms(termsOf(q.dialects[0].Parse(text), u, q.tokens))
+		if i == 0 {
+			addTerms(answers, readings.UsageOf(rules, q.tokens...))
 		}
 	}
 	return answers, nil
 }
 
-// termsOf returns what a robots.txt says about the use of a page.
-func termsOf(rules *dialect.Rules, u string, tokens []string) usage.Terms {
-	return usage.Sources{Robots: readings.UsageOf(rules, tokens...)}.Terms(readings.SentURL(u))
+// addTerms adds what a robots.txt says about the use of the pages that may be requested.
+func addTerms(answers []*answer, robots *usage.RobotsTxt) {
+	for _, a := range answers {
+		if a.Allowed {
+			a.setTerms(termsOf(robots, a.URL))
+		}
+	}
 }
 
-// decide returns the decision of a dialect about a URL or a path with the rules of a text.
-func decide(d dialect.Dialect, text []byte, u string, tokens []string) collyrobots.Decision {
-	group := d.Parse(text).Group(tokens...)
+// termsOf returns what a robots.txt says about the use of a page.
+func termsOf(robots *usage.RobotsTxt, u string) usage.Terms {
+	return usage.Sources{Robots: robots}.Terms(readings.SentURL(u))
+}
+
+// decide returns the decision of a group about a URL or a path.
+func decide(d dialect.Dialect, group *dialect.Group, u string) collyrobots.Decision {
 	rule := group.DecideURL(readings.SentURL(u))
 	decision := collyrobots.Decision{
 		Dialect: d, Allowed: rule.Allowed, Rule: rule.Rule, Group: group.Name(), Reason: report.ReasonRule,
@@ -225,14 +239,15 @@ func decide(d dialect.Dialect, text []byte, u string, tokens []string) collyrobo
 	return decision
 }
 
-// readingOf returns the reading for a decision. text is the robots.txt.
-func readingOf(d collyrobots.Decision, text []byte) reading {
+// readingOf returns the reading for a decision. refusal returns the line that makes the dialect
+// refuse the robots.txt, if there is one.
+func readingOf(d collyrobots.Decision, refusal func() (refused dialect.Issue, ok bool)) reading {
 	r := reading{
 		Dialect: d.Dialect.String(), Allowed: d.Allowed, Reason: string(d.Reason), Because: because(d), Line: d.Rule.Line,
 		Group: d.Group, Delay: term.Seconds(d.CrawlDelay),
 	}
 	if d.Reason == report.ReasonRule && d.Rule.Line == 0 { // temoto keeps no line numbers
-		if refused, ok := readings.Refusal(d.Dialect, text); ok {
+		if refused, ok := refusal(); ok {
 			r.Line = refused.Line
 			r.Because = fmt.Sprintf("temoto refuses the file because of line %d: %s", refused.Line, refused.Detail)
 		}

@@ -153,6 +153,21 @@ func TestCheckFile(t *testing.T) {
 	}
 }
 
+// TestCheckFileURLs checks that the answer about a URL does not depend on the other URLs.
+func TestCheckFileURLs(t *testing.T) {
+	file := fileOf(t, "User-agent: *\nContent-Usage: /tea train-ai=n\n"+rules+"Crawl-delay: 5s\n")
+	urls := []string{"/a.pdf", "/tea", "/cart", "/x"}
+	_, all, _ := call(t, "", append([]string{"check", "-json", "-robots", file, "-token=NamedBot"}, urls...)...)
+	var each strings.Builder
+	for _, u := range urls {
+		_, out, _ := call(t, "", "check", "-json", "-robots", file, "-token=NamedBot", u)
+		each.WriteString(out)
+	}
+	if all != each.String() {
+		t.Errorf("the answers are\n%swant\n%s", all, each.String())
+	}
+}
+
 // TestCheckPercent checks URLs with a percent sign that begins no escape. Colly sends it as %25.
 func TestCheckPercent(t *testing.T) {
 	file := fileOf(t, "User-agent: *\nDisallow: /5%off\nDisallow: /6%25off\n")

@@ -55,6 +55,7 @@
 //     request.
 //   - [CrawlHours] sends pages only in some hours of the day.
 //   - [PaceBy] gives several hosts one pace.
+//   - [MaxRate] limits the requests to all hosts together.
 //
 // How much each host is crawled:
 //   - [MaxPages] limits the pages of a host.
@@ -66,7 +67,7 @@
 //   - [TDMRep] also requests the TDMRep files of the sites.
 //   - [EnforceRobotsTags] does not follow links with nofollow.
 //
-// [ForHosts] sets any of the options above for some hosts only.
+// [ForHosts] sets any of the options above, except MaxRate, for some hosts only.
 //
 // What is crawled, and again:
 //   - [FollowSitemaps] also crawls the pages that sitemaps list, as its [Feed] says.

@@ -9,6 +9,7 @@ require (
 	github.com/temoto/robotstxt v1.1.2
 	go.uber.org/goleak v1.3.0
 	golang.org/x/net v0.47.0
+	golang.org/x/time v0.14.0
 )
 
 require (

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/feed"
 	"github.com/collyrobots/collyrobots/internal/hostname"
@@ -18,6 +20,9 @@ import (
 func newWire(config *config, r *reporter.Reporter) *exchange.Wire {
 	s := &config.Settings
 	hosts := pace.New(func(host string) *pace.Rules { return &s.Of(host).Pace })
+	if config.maxRate > 0 && config.maxRate < rate.Inf {
+		hosts.LimitRate(config.maxRate, config.burst)
+	}
 	w := exchange.NewWire(hosts, s.Groupings(), r)
 	w.Client = config.client
 	w.Networks = netguard.New(func(name string) netguard.Host { return hosts.At(time.Now(), name) }, config.privateNetworks)

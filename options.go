@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/gocolly/colly/v2"
+	"golang.org/x/time/rate"
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/exchange"
@@ -57,6 +58,8 @@ type config struct {
 
 	privateNetworks netguard.Access
 
+	maxRate  rate.Limit // 0 without MaxRate
+	burst    int        // of MaxRate
 	pacer    pacer.Pacer
 	shard    judge.Shard
 	frontier urlstore.Store // nil without Frontier
@@ -359,6 +362,21 @@ func MaxDelay(d time.Duration) Option {
 func SkipAbove(d time.Duration) Option {
 	return hostOption("SkipAbove", func(s *judge.HostSettings) { s.SkipAbove = d },
 		faultIf(d <= 0, "SkipAbove", "%v is not a positive duration", d))
+}
+
+// MaxRate limits how many requests to all hosts together start: r per second, and burst of them at
+// once. All requests count, also robots.txt and sitemaps. Each host has its own delay as well, which
+// never becomes shorter: a request waits for the rate when its host lets it start. Hosts take turns.
+// With SharedPace, the limit holds for each process. A dry run does not wait. If r is 0 or rate.Inf,
+// there is no limit. docs/limits.md has the details.
+func MaxRate(r rate.Limit, burst int) Option {
+	valid := r >= 0
+	return option("MaxRate", func(c *config) {
+		c.maxRate = r
+		c.burst = burst
+	},
+		faultIf(!valid, "MaxRate", "%v is negative or not a number", float64(r)),
+		faultIf(r > 0 && burst < 1, "MaxRate", "the burst %d is less than one, so no request could start", burst))
 }
 
 // Jitter makes each gap between two requests to a host longer than the delay by a random share of

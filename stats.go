@@ -72,6 +72,7 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(report.HostStats
 	}
 	s.Signatures, s.LicenseRequired = p.wire.Statistics()
 	now := time.Now()
+	s.Rate = reporter.RateStats(now, p.wire.Hosts)
 	paused := p.frontier.isPaused()
 	groups := p.wire.GroupsOnDisk(now)
 	for host := range hosts {

@@ -41,6 +41,7 @@ const (
 	SourceAdaptive    DelaySource = "adaptive"     // the option AdaptiveDelay
 	SourceBackOff     DelaySource = "back_off"     // responses with status 429 or 503
 	SourceRetryAfter  DelaySource = "retry_after"  // the Retry-After header of such a response
+	SourceMaxRate     DelaySource = "max_rate"     // the option MaxRate; pages wait for the rate of all hosts together
 )
 
 // A RequestKind says what a request was for. It is a stable short code. It is "" in events that do

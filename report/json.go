@@ -108,6 +108,29 @@ func (s *RobotsState) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+type plainRateStats RateStats
+
+type rateStatsJSON struct {
+	*plainRateStats
+	Waited seconds.Duration `json:"waited"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (s RateStats) MarshalJSON() ([]byte, error) {
+	return json.Marshal(rateStatsJSON{plainRateStats: (*plainRateStats)(&s), Waited: seconds.Duration(s.Waited)})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *RateStats) UnmarshalJSON(b []byte) error {
+	j := rateStatsJSON{plainRateStats: (*plainRateStats)(s)}
+	err := json.Unmarshal(b, &j)
+	if err != nil {
+		return err
+	}
+	s.Waited = time.Duration(j.Waited)
+	return nil
+}
+
 type plainHostStats HostStats
 
 type hostStatsJSON struct {

@@ -53,6 +53,8 @@ type Stats struct {
 	// Usage counts the pages by what their owners say about their use. It is nil without the option
 	// Purpose, and before the first page.
 	Usage *UsageStats `json:"usage,omitempty"`
+	// Rate has the waits for the rate of MaxRate. It is nil without the option.
+	Rate *RateStats `json:"rate,omitempty"`
 	// LicenseRequired counts the responses with status 401 that ask for a license (RSL 1.0).
 	LicenseRequired int `json:"license_required,omitempty"`
 	// Revalidation has the counts of the option Revalidate. It is nil without the option.
@@ -114,6 +116,14 @@ type SignatureStats struct {
 	// Hosts counts the hosts that have asked for signatures, if Signer.WhenAsked is set. Their
 	// requests are signed.
 	Hosts int `json:"hosts"`
+}
+
+// RateStats describes the waits for the rate of MaxRate. They are a part of the waits in HostStats.
+type RateStats struct {
+	// Waiting counts the hosts whose next request waits for the rate now.
+	Waiting int `json:"waiting"`
+	// Waited is the time that all requests together have waited for the rate.
+	Waited time.Duration `json:"-"`
 }
 
 // UsageStats counts the fetched pages by the preferences for each use. The preferences are those of

@@ -103,6 +103,8 @@ func why(s report.HostStats) string {
 		return "back-off after 429 or 503"
 	case report.SourceRetryAfter:
 		return "Retry-After"
+	case report.SourceMaxRate:
+		return "MaxRate of this crawl, for all hosts together"
 	}
 	return "no delay requested"
 }

@@ -130,6 +130,8 @@ func (l Delays) causeOfWait(host *pace.Host, c pace.Cause) (cause string, option
 		return "Request-rate", slog.String("option", "MaxDelay"), host.MarkPace(reporter.LoggedRequestRate)
 	case pace.VisitTime:
 		return "Visit-time", slog.Attr{}, host.MarkPace(reporter.LoggedVisitTime) // no option shortens it
+	case pace.MaxRate:
+		return "MaxRate", slog.String("option", "MaxRate"), l.Report.MarkLogged("MaxRate") // it applies to all hosts
 	case pace.Hours:
 		return "CrawlHours", slog.String("option", "CrawlHours"), l.Report.MarkLogged("CrawlHours") // it may apply to all hosts
 	case pace.Adaptive:

@@ -216,6 +216,7 @@ const (
 	Adaptive    Cause = "adaptive" // the response time, see Rules.Adaptive
 	BackOff     Cause = "back_off"
 	RetryAfter  Cause = "retry_after"
+	MaxRate     Cause = "max_rate" // the rate of all hosts together, see Hosts.LimitRate
 )
 
 // cause returns where a delay that is in force at now comes from, and the line if that is

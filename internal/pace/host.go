@@ -187,9 +187,14 @@ func (h *Host) Enter(ctx context.Context, t *Ticket) error {
 }
 
 // MayEnter reports whether Enter can be omitted for t, because nothing has ever kept the requests
-// of the host apart. It costs less than Enter.
+// of the host apart. It costs less than Enter. It is false if t will wait for the total rate in Start,
+// so that the caller can report that.
 func (h *Host) MayEnter(t *Ticket) bool {
-	return h.own.plain() && t.host.Load() == nil && h.own.registry.closeError() == nil
+	registry := h.own.registry
+	if !h.own.plain() || t.host.Load() != nil || registry.closeError() != nil {
+		return false
+	}
+	return registry.total == nil || h.own.rateWait(registry.now()) == 0
 }
 
 // Start is the second stage. It waits until the request may go on the wire. The delay counts from

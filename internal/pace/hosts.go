@@ -75,6 +75,8 @@ type Hosts struct {
 	shards [64]shard
 	groups groups
 
+	total *totalRate // nil without LimitRate
+
 	pacer       Pacer           // nil if no other process shares the hosts
 	closing     context.Context // the parent of calls of pacer; ends with Close
 	cancelCalls context.CancelCauseFunc

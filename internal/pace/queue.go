@@ -87,6 +87,10 @@ func (g *Group) startNow(now instant, t *Ticket, direct bool) (wait time.Duratio
 	if g.paced != nil && g.paced.urgent.front != nil || !g.ensureLease(now, t) {
 		return 0, false
 	}
+	wait, ok = g.mayStartNow(now, t)
+	if !ok {
+		return wait, false
+	}
 	wait, ok = g.start(now, t)
 	if ok {
 		g.dispatched(t)
@@ -106,7 +110,7 @@ func (g *Group) await(ctx context.Context, t *Ticket) error {
 	for state := t.state; ; {
 		now := g.registry.now()
 		err := t.stopsWaiting()
-		switch d, ok := g.mayPass(now, t); {
+		switch d, ok := g.mayStart(now, t); {
 		case err != nil:
 		case ok && g.ensureLease(now, t):
 			g.take(now, t)
@@ -128,9 +132,7 @@ func (g *Group) await(ctx context.Context, t *Ticket) error {
 
 // sleep is like Ticket.sleep. It is called with the lock held and releases it while it sleeps.
 func (g *Group) sleep(ctx context.Context, t *Ticket, d time.Duration) error {
-	if t.wake == nil {
-		t.wake = make(chan struct{}, 1)
-	}
+	t.ensureWake()
 	if g.paced.hasSchedule {
 		d = min(d, maxSleep)
 	}
@@ -303,9 +305,12 @@ func (l *limiter) second() *Ticket {
 }
 
 // leaveUrgent removes t from the tickets in Start.
-func (l *limiter) leaveUrgent(t *Ticket) {
-	l.paced.urgent.remove(t)
-	l.countTicket(t, -1)
+func (g *Group) leaveUrgent(t *Ticket) {
+	g.paced.urgent.remove(t)
+	g.countTicket(t, -1)
+	if g.registry.total != nil {
+		g.registry.total.leave(g.registry.now(), t)
+	}
 }
 
 // countTicket adds n to the number of tickets that hold something, if t is the ticket of a member.

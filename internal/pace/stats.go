@@ -45,6 +45,10 @@ type Stats struct {
 	// (Rules.Free).
 	GapOverDelay float64
 
+	// RateWait is about how long a request that is made now waits for the total rate; see
+	// Hosts.LimitRate.
+	RateWait time.Duration
+
 	Waited time.Duration // the total time that requests have waited in Enter and Start
 	Status int           // of the last response
 
@@ -84,7 +88,14 @@ func (h *Host) Stats(now time.Time) Stats {
 	if until := g.notBefore(at); until != 0 {
 		s.NotBefore = g.registry.time(until)
 	}
-	if next := g.nextStart(at); next != 0 {
+	next := g.nextStart(at)
+	s.RateWait = g.rateWait(at)
+	if until, waits := g.isInRateQueue(at); waits {
+		next = max(next, until)
+		s.Cause = MaxRate
+		s.Line = 0
+	}
+	if next != 0 {
 		s.NextStart = g.registry.time(next)
 	}
 	if g.paced == nil {

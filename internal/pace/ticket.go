@@ -232,6 +232,13 @@ func (t *Ticket) lock() *Group {
 // in time.
 func (t *Ticket) expired(now instant) bool { return t.expiry != 0 && t.expiry <= now }
 
+// ensureWake makes t.wake if it is nil.
+func (t *Ticket) ensureWake() {
+	if t.wake == nil {
+		t.wake = make(chan struct{}, 1)
+	}
+}
+
 // wakeUp makes the goroutine that waits with t, if there is one, check whether t may go on.
 func (t *Ticket) wakeUp() {
 	if t.wake == nil {

@@ -2,6 +2,7 @@ package reporter
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/report"
@@ -16,6 +17,15 @@ func CountEnding(s *report.Stats, e report.Ending) {
 		s.Ended = make(map[report.Ending]int)
 	}
 	s.Ended[e]++
+}
+
+// RateStats returns the waits for the total rate at now, or nil if there is none.
+func RateStats(now time.Time, hosts *pace.Hosts) *report.RateStats {
+	waits, ok := hosts.RateWaits(now)
+	if !ok {
+		return nil
+	}
+	return &report.RateStats{Waiting: waits.Waiting, Waited: waits.Waited}
 }
 
 // HostStats converts the Stats of package pace.

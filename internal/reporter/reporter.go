@@ -197,8 +197,13 @@ func (r *Reporter) TellWaiting(now time.Time, host *pace.Host, u *url.URL, of ID
 	}
 	s := host.Stats(now)
 	wait := max(s.NextStart.Sub(now), 0) + time.Duration(max(s.Waiting, s.GroupWaiting))*s.Delay
-	if wait < noticeable {
+	if max(wait, s.RateWait) < noticeable {
 		return false
+	}
+	if s.RateWait > wait {
+		s.Cause = pace.MaxRate
+		s.Line = 0
+		s.NextStart = now.Add(s.RateWait)
 	}
 	e := eventOfPace(report.EventWaiting, now, s)
 	e.URL = u.Redacted()

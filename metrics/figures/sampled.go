@@ -53,6 +53,26 @@ var sampled = []*Figure{
 		Read: func(s *Sample, _ string) (float64, bool) { return s.Totals.Waited.Seconds(), true },
 	},
 	{
+		Name: "collyrobots.rate.wait.time", Unit: "s",
+		Help: "Part of the wait time that requests have waited for the rate of MaxRate",
+		Read: func(s *Sample, _ string) (float64, bool) {
+			if s.Rate == nil {
+				return 0, false
+			}
+			return s.Rate.Waited.Seconds(), true
+		},
+	},
+	{
+		Name: "collyrobots.rate.waiting_hosts", Unit: "{host}", Kind: Level,
+		Help: "Hosts whose next request waits for the rate of MaxRate",
+		Read: func(s *Sample, _ string) (float64, bool) {
+			if s.Rate == nil {
+				return 0, false
+			}
+			return float64(s.Rate.Waiting), true
+		},
+	},
+	{
 		Name: "collyrobots.hosts", Unit: "{host}", Kind: Level,
 		Help: "Hosts in memory",
 		Read: func(s *Sample, _ string) (float64, bool) { return float64(s.Known), true },

@@ -98,6 +98,8 @@ func source(h report.HostStats) string {
 		return fmt.Sprintf("back-off of %s after 429 or 503", term.Duration(h.Delay))
 	case report.SourceRetryAfter:
 		return "Retry-After"
+	case report.SourceMaxRate:
+		return "-max-rate"
 	}
 	return ""
 }

@@ -313,8 +313,8 @@ func TestStartNowUnderTotalRate(t *testing.T) {
 	})
 }
 
-// TestTotalRateOfManyHosts checks the instants of 1,000 hosts that wait, that no goroutine runs in
-// vain, and that the waits need no memory afterwards.
+// TestTotalRateOfManyHosts checks the instants of 1,000 hosts that wait, and that the waits need no
+// goroutines of their own. underRate checks that they need no memory afterwards.
 func TestTotalRateOfManyHosts(t *testing.T) {
 	const n = 1000
 	underRate(t, 100, 1, Rules{}, func(t *testing.T, w *town) {
@@ -339,6 +339,8 @@ func TestTotalRateOfManyHosts(t *testing.T) {
 			t.Errorf("%d goroutines for %d requests", got, n)
 		}
 		time.Sleep(time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
 		for i := range n {
 			if at := time.Duration(i) * 10 * time.Millisecond; !seen[at] {
 				t.Fatalf("no request at %v", at)

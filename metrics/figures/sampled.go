@@ -55,22 +55,12 @@ var sampled = []*Figure{
 	{
 		Name: "collyrobots.rate.wait.time", Unit: "s",
 		Help: "Part of the wait time that requests have waited for the rate of MaxRate",
-		Read: func(s *Sample, _ string) (float64, bool) {
-			if s.Rate == nil {
-				return 0, false
-			}
-			return s.Rate.Waited.Seconds(), true
-		},
+		Read: func(s *Sample, _ string) (float64, bool) { return rateOf(s).Waited.Seconds(), true },
 	},
 	{
 		Name: "collyrobots.rate.waiting_hosts", Unit: "{host}", Kind: Level,
 		Help: "Hosts whose next request waits for the rate of MaxRate",
-		Read: func(s *Sample, _ string) (float64, bool) {
-			if s.Rate == nil {
-				return 0, false
-			}
-			return float64(s.Rate.Waiting), true
-		},
+		Read: func(s *Sample, _ string) (float64, bool) { return float64(rateOf(s).Waiting), true },
 	},
 	{
 		Name: "collyrobots.hosts", Unit: "{host}", Kind: Level,
@@ -290,4 +280,12 @@ func (s *Sample) raise(before *Sample) {
 	if gap := before.GapOverDelay; gap > 0 && (gap < s.GapOverDelay || s.GapOverDelay == 0) {
 		s.GapOverDelay = gap
 	}
+}
+
+// rateOf returns the waits for the rate of MaxRate, which are zero without the option.
+func rateOf(s *Sample) report.RateStats {
+	if s.Rate == nil {
+		return report.RateStats{}
+	}
+	return *s.Rate
 }

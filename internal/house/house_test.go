@@ -130,7 +130,7 @@ const importRules = `
 	internal/sigverify: !log !os
 
 	# The root package combines them.
-	.:                 ./report ./store/pacer ./store/urlstore ./webbotauth ./robotstags ./dialect ./sitemap ./store ./usage ./internal/arrivals ./internal/backend ./internal/exchange ./internal/fanout ./internal/feed ./internal/gate ./internal/hostname ./internal/judge ./internal/metatags ./internal/netguard ./internal/nofollow ./internal/pace ./internal/policy ./internal/redact ./internal/reporter ./internal/revalidate ./internal/seconds ./internal/track ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage !reflect
+	.:                 ./report ./store/pacer ./store/urlstore ./webbotauth ./robotstags ./dialect ./sitemap ./store ./usage ./internal/arrivals ./internal/backend ./internal/exchange ./internal/fanout ./internal/feed ./internal/gate ./internal/hostname ./internal/judge ./internal/metatags ./internal/netguard ./internal/nofollow ./internal/pace ./internal/policy ./internal/redact ./internal/reporter ./internal/revalidate ./internal/seconds ./internal/track ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage golang.org/x/time/rate !reflect
 
 	# The pages of a crawl, on disk. It does not know Colly or robots.txt.
 	frontier:           ./store/urlstore !net/http

@@ -90,7 +90,7 @@ func (g *Group) rateWait(now instant) time.Duration {
 func (g *Group) mayStart(now instant, t *Ticket) (time.Duration, bool) {
 	wait, ok := g.mayPass(now, t)
 	r := g.registry.total
-	if r == nil || t.state != urgent || g.rules.Free {
+	if r == nil || t.state != urgent {
 		return wait, ok
 	}
 	if !ok {

@@ -17,15 +17,16 @@ var _ urlstore.Store = (*Frontier)(nil)
 // Open. All methods may be called from any goroutine.
 type Frontier struct {
 	settings
-	dir   string // as given to Open
-	path  string // the folder without links
+	logs  *logQueue // the handler of settings.log
+	dir   string    // as given to Open
+	path  string    // the folder without links
 	epoch time.Time
 	disk  *disk
 
 	closing sync.Once // makes only the first Close close the folder
 
 	// mu protects the fields below it, except those that say otherwise. Locks are taken in this order:
-	// closing, writing, mu, those of the disk.
+	// closing, writing, mu, those of the disk, that of logs.
 	mu     sync.Mutex
 	closed bool
 	hosts  map[string]*host // those with pages, and some others
@@ -95,7 +96,10 @@ func Open(dir string, opts ...Option) (*Frontier, error) {
 // that are out wait again in the next run. The methods return an error that wraps ErrClosed from
 // now on. Another call of Close has no effect, but waits for the end of the first one.
 func (f *Frontier) Close() (err error) {
-	f.closing.Do(func() { err = f.close() })
+	f.closing.Do(func() {
+		err = f.close()
+		f.logs.wait()
+	})
 	return err
 }
 

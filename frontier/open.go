@@ -85,13 +85,21 @@ func checkEmpty(path string, log *slog.Logger) error {
 }
 
 // open opens the Frontier in a folder that was prepared.
-func open(path string, s settings, system fileSystem) (*Frontier, error) {
+func open(path string, s settings, system fileSystem) (f *Frontier, err error) {
+	logs := newLogQueue(s.log.Handler())
+	s.log = slog.New(logs)
+	defer func() {
+		if err != nil {
+			logs.wait()
+		}
+	}()
 	d, err := openDisk(path, system, s.log)
 	if err != nil {
 		return nil, cause(err)
 	}
-	f := &Frontier{
+	f = &Frontier{
 		settings: s,
+		logs:     logs,
 		dir:      path,
 		path:     path,
 		epoch:    time.Now(),

@@ -125,7 +125,9 @@ func Recrawl(after time.Duration) Option {
 }
 
 // Logger sets the logger for events that no call returns: lost records, a full disk, and messages
-// of the storage engine. The default is slog.Default().
+// of the storage engine. The default is slog.Default(). Its handler is called in another goroutine,
+// and Close waits for it. So it may be slow, and may call all methods except Close. While 1,000
+// messages wait for a slow handler, others are dropped, and a message says how many.
 func Logger(l *slog.Logger) Option {
 	return option("Logger", func(s *settings) { s.log = l }, l == nil, "the logger is nil")
 }

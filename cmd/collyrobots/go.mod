@@ -22,6 +22,7 @@ require (
 	golang.org/x/mod v0.39.0
 	golang.org/x/term v0.37.0
 	golang.org/x/text v0.31.0
+	golang.org/x/time v0.14.0
 )
 
 require (
@@ -69,7 +70,6 @@ require (
 	golang.org/x/exp v0.0.0-20230626212559-97b1e661b5df // indirect
 	golang.org/x/net v0.47.0 // indirect
 	golang.org/x/sys v0.38.0 // indirect
-	golang.org/x/time v0.14.0 // indirect
 	google.golang.org/appengine v1.6.8 // indirect
 	google.golang.org/protobuf v1.36.10 // indirect
 )

@@ -198,11 +198,11 @@ const importRules = `
 	cmd/collyrobots/internal/plan:     . ./report ./dialect ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/robotsfile ./cmd/collyrobots/internal/term ./sitemap ./store github.com/gocolly/colly/v2
 
 	# The command that crawls.
-	cmd/collyrobots/internal/crawl:    . ./frontier ./report ./store/urlstore ./audit ./audit/witness ./dialect ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/keyfile ./cmd/collyrobots/internal/term ./sitemap ./store ./usage ./webbotauth github.com/gocolly/colly/v2
+	cmd/collyrobots/internal/crawl:    . ./frontier ./report ./store/urlstore ./audit ./audit/witness ./dialect ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/keyfile ./cmd/collyrobots/internal/term ./sitemap ./store ./usage ./webbotauth github.com/gocolly/colly/v2 golang.org/x/time/rate
 	cmd/collyrobots/internal/crawl/page.go: ./view
 
 	# The service for crawlers in other languages.
-	cmd/collyrobots/internal/serve:    . ./audit ./dialect ./report ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/term ./sitemap ./store ./store/redisstore ./view github.com/redis/go-redis/v9 github.com/redis/go-redis/v9/logging
+	cmd/collyrobots/internal/serve:    . ./audit ./dialect ./report ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/term ./sitemap ./store ./store/redisstore ./view github.com/redis/go-redis/v9 github.com/redis/go-redis/v9/logging golang.org/x/time/rate
 
 	# Spiders that are stopped and continued with a urlstore.Store, for tests.
 	internal/e2e/frontiertest: . ./report ./store/urlstore ./dialect ./internal/e2e/kit ./robotstest github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/extensions github.com/gocolly/colly/v2/proxy github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage

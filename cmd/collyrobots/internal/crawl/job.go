@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit"
 	"github.com/collyrobots/collyrobots/audit/witness"
@@ -76,7 +78,7 @@ type job struct {
 // The texts of flags that are not stored as they are.
 type texts struct {
 	dialect, token, from, hours, zone, paceBy, purpose string
-	adaptive                                           float64
+	adaptive, jitter, maxRate                          float64
 	tdmRep                                             bool
 }
 
@@ -126,6 +128,8 @@ func (j *job) define(flags *flag.FlagSet, t *texts) {
 	flags.IntVar(&j.parallelism, "parallelism", 8, "`number` of requests in flight at once")
 	flags.BoolVar(&j.sitemaps, "sitemaps", true, "crawl the pages in the sitemaps of the sites; -sitemaps=false leaves them out")
 	flags.DurationVar(&j.delay, "delay", 250*time.Millisecond, "minimum delay between two requests to one host; hosts may ask for a longer one")
+	flags.Float64Var(&t.jitter, "jitter", 0, "make each gap between requests longer than the delay by a random `share` of it, up to this one")
+	flags.Float64Var(&t.maxRate, "max-rate", 0, "send at most this `number` of requests per second to all hosts together; 0 means no limit")
 	flags.DurationVar(&j.skipAbove, "skip-above", 0, "skip hosts that ask for a longer delay; 0 means that none is skipped")
 	flags.Float64Var(&t.adaptive, "adaptive", 0, "wait for at least this `factor` times the response time of a host; 0 means that it does not matter")
 	flags.StringVar(&t.hours, "hours", "", "send requests only in these `hours` of the day, such as 22:00-06:00")
@@ -164,6 +168,7 @@ func (j *job) set(t *texts) error {
 	if t.adaptive != 0 {
 		j.more = append(j.more, collyrobots.AdaptiveDelay(t.adaptive))
 	}
+	j.more = append(j.more, collyrobots.Jitter(t.jitter), collyrobots.MaxRate(rate.Limit(t.maxRate), 1))
 	if t.tdmRep {
 		if t.purpose == "" {
 			return errors.New("-tdmrep needs -purpose")

@@ -154,6 +154,8 @@ func TestArguments(t *testing.T) {
 		{`-hours night: want a window such as 22:00-06:00`, []string{"-hours=night"}},
 		{`CrawlHours: "25:00" is not a time of day`, []string{"-hours=22:00-25:00", "a.test"}},
 		{`-zone Mars: unknown time zone Mars`, []string{"-hours=22:00-06:00", "-zone=Mars"}},
+		{`Jitter: 25 is not between 0 and 1`, []string{"-jitter=25", "a.test"}},
+		{`MaxRate: -1 is negative or not a number`, []string{"-max-rate=-1", "a.test"}},
 		{`AdaptiveDelay: -1 is negative, infinite or not a number`, []string{"-adaptive=-1", "a.test"}},
 		{`-sign and -sign-agent need each other`, []string{"-sign=bot.pem"}},
 		{`-sign: .* is not a PEM file`, []string{"-sign=" + file, "-sign-agent=https://a.test/", "a.test"}},

@@ -39,6 +39,8 @@ type job struct {
 	since     time.Time     // only pages that have changed since then are crawled; if zero, all are
 	max       int           // the maximum number of pages per host; 0 means all
 	minDelay  time.Duration // the minimum delay between two requests to one host
+	jitter    float64       // gaps are longer than the delay by a random share of it, up to this
+	maxRate   float64       // the requests per second to all hosts together; 0 means no limit
 	hours     *window       // the hours of the day when the crawl sends requests; nil means all
 	paceBy    collyrobots.Grouping
 	parallel  int           // the number of hosts that are checked in parallel
@@ -132,6 +134,8 @@ func (j *job) define(flags *flag.FlagSet, t *texts) {
 	flags.StringVar(&j.agent, "agent", "ExampleBot/1.0 (+https://github.com/collyrobots/collyrobots)", "User-Agent `header` of the crawl; it contains the name to look for in robots.txt")
 	flags.IntVar(&j.max, "max", 0, "crawl at most this `number` of pages per host (MaxPages); 0 means all")
 	flags.DurationVar(&j.minDelay, "delay", 250*time.Millisecond, "minimum delay between two requests to one host; hosts may ask for a longer one")
+	flags.Float64Var(&j.jitter, "jitter", 0, "the crawl makes each gap longer than the delay by a random `share` of it, up to this one (Jitter); the check itself does not")
+	flags.Float64Var(&j.maxRate, "max-rate", 0, "the crawl sends at most this `number` of requests per second to all hosts together (MaxRate); the check itself is not limited, and 0 means no limit")
 	flags.StringVar(&t.hours, "hours", "", "the crawl sends requests only in these `hours` of the day, such as 22:00-06:00 (CrawlHours); the check itself runs now")
 	flags.StringVar(&t.paceBy, "pace-by", "host", "use one pace for each `unit`: host, domain or address (PaceBy)")
 	flags.StringVar(&t.zone, "zone", "Local", "the time `zone` of -hours, such as Europe/Berlin")
@@ -168,6 +172,10 @@ func (j *job) check() error {
 		return fmt.Errorf("-rows %d is negative; 0 means all hosts", j.rows)
 	case j.minDelay < time.Millisecond:
 		return fmt.Errorf("-delay %v is less than 1ms; without a delay, the time for a page is not known", j.minDelay)
+	case !(j.jitter >= 0 && j.jitter <= 1):
+		return fmt.Errorf("-jitter %v is not between 0 and 1", j.jitter)
+	case !(j.maxRate >= 0):
+		return fmt.Errorf("-max-rate %v is negative or not a number; 0 means no limit", j.maxRate)
 	case j.parallel < 1:
 		return fmt.Errorf("-parallel %d is less than 1", j.parallel)
 	case j.look < time.Second:

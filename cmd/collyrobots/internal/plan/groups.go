@@ -63,7 +63,7 @@ func (g *group) add(h *host) {
 
 // apply sets the group of its hosts, and their times.
 func (g *group) apply(name string, j *job) {
-	together := term.Duration(j.lasts(times(g.pages, time.Duration(g.delay))))
+	together := term.Duration(j.lasts(j.timeFor(g.pages, time.Duration(g.delay))))
 	for _, h := range g.hosts {
 		h.Group = name
 		h.shares = fmt.Sprintf("shares its pace with %s (%s): %s together", term.Number(len(g.hosts)-1, "other host"), name, together)

@@ -35,10 +35,9 @@ type host struct {
 	Line  int          `json:"line,omitempty"`  // the line of robots.txt with the delay
 	Time  term.Seconds `json:"time"`            // the time for all pages, with the hours when the crawl is closed
 
-	allowed int           // the number of pages that robots.txt allows
-	shares  string        // how the host shares its pace; "" if it is alone
-	slowest string        // the host of the group that asks for the delay; "" if it is this one
-	busy    time.Duration // Time without the hours when the crawl is closed
+	allowed int    // the number of pages that robots.txt allows
+	shares  string // how the host shares its pace; "" if it is alone
+	slowest string // the host of the group that asks for the delay; "" if it is this one
 }
 
 // A reading is the result of reading the host's robots.txt in one dialect.
@@ -102,8 +101,16 @@ func (h *host) computeTime(j *job) {
 
 // setTime computes the time for the pages with the delay.
 func (h *host) setTime(j *job) {
-	h.busy = times(h.Pages, time.Duration(h.Delay))
-	h.Time = term.Seconds(j.lasts(h.busy))
+	h.Time = term.Seconds(j.lasts(j.timeFor(h.Pages, time.Duration(h.Delay))))
+}
+
+// timeFor returns the time for a number of pages of a host with this delay. The gap between two requests
+// is longer than the delay by half of -jitter on average.
+func (j *job) timeFor(pages int, delay time.Duration) time.Duration {
+	if delay < math.MaxInt64/2 {
+		delay += time.Duration(j.jitter / 2 * float64(delay))
+	}
+	return times(pages, delay)
 }
 
 // lasts returns how long work takes if it is done only in the hours when the crawl sends requests.

@@ -15,6 +15,8 @@ type plan struct {
 	Agent       string        `json:"agent"`
 	Dialect     string        `json:"dialect"`
 	MinDelay    term.Seconds  `json:"min_delay"`
+	Jitter      float64       `json:"jitter,omitempty"`
+	MaxRate     float64       `json:"max_rate,omitempty"`  // in requests per second; 0 means no limit
 	Max         int           `json:"max_pages,omitempty"` // the maximum number of pages per host; 0 means all
 	Hours       string        `json:"hours,omitempty"`     // the hours of -hours with their time zone
 	Since       string        `json:"since,omitempty"`
@@ -49,6 +51,8 @@ func (j *job) plan(ctx context.Context, stderr io.Writer) (*plan, error) {
 		Agent:       j.agent,
 		Dialect:     j.dialect.String(),
 		MinDelay:    term.Seconds(j.minDelay),
+		Jitter:      j.jitter,
+		MaxRate:     j.maxRate,
 		Max:         j.max,
 		Hours:       j.hours.String(),
 		job:         j,
@@ -125,13 +129,13 @@ func (p *plan) delayAdvice() (advice []string) {
 	for _, h := range deciding {
 		if h.Asked && h.Delay > term.Seconds(time.Second) {
 			advice = append(advice, fmt.Sprintf("%s: ask the owner for a shorter delay than %s (%s): with 1s per page it takes %s instead of %s.",
-				h.Host, duration(h.Delay), h.delaySource(), term.Duration(p.job.lasts(times(h.Pages, time.Second))), duration(h.Time)))
+				h.Host, duration(h.Delay), h.delaySource(), term.Duration(p.job.lasts(p.job.timeFor(h.Pages, time.Second))), duration(h.Time)))
 		}
 	}
 	for _, h := range p.Hosts {
 		if h.Asked && h.Unread != "" && h.Delay >= term.Seconds(10*time.Second) {
 			advice = append(advice, fmt.Sprintf("%s: with its delay of %s (%s), 1,000 pages take %s; ask the owner for a shorter delay.",
-				h.Host, duration(h.Delay), h.delaySource(), term.Duration(p.job.lasts(times(1000, time.Duration(h.Delay))))))
+				h.Host, duration(h.Delay), h.delaySource(), term.Duration(p.job.lasts(p.job.timeFor(1000, time.Duration(h.Delay))))))
 		}
 	}
 	if len(deciding) > 0 && deciding[0].Time > term.Seconds(8*time.Hour) {

@@ -82,6 +82,12 @@ func (r *printer) printHead() {
 	if r.Max > 0 {
 		text += fmt.Sprintf(", at most %s per host", term.Number(r.Max, "page"))
 	}
+	if r.Jitter > 0 {
+		text += fmt.Sprintf(", gaps longer by up to %v of the delay", r.Jitter)
+	}
+	if r.MaxRate > 0 {
+		text += fmt.Sprintf(", at most %v requests per second to all hosts together", r.MaxRate)
+	}
 	if r.Hours != "" {
 		text += ", only at " + r.Hours
 	}

@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -25,7 +26,7 @@ type total struct {
 // schedules returns the schedule of the plan, and then the schedules of changes that make the crawl
 // shorter.
 func (j *job) schedules(hosts []*host) []schedule {
-	asPlanned := func(h *host) time.Duration { return h.busy }
+	asPlanned := func(h *host) work { return work{h.Pages, time.Duration(h.Delay)} }
 	plan := j.scheduleOf("as planned", hosts, asPlanned)
 	all := []schedule{plan}
 	addIfShorter := func(s schedule) { // by at least 5 %
@@ -39,8 +40,8 @@ func (j *job) schedules(hosts []*host) []schedule {
 	sorted := slices.SortedStableFunc(slices.Values(hosts), longestFirst)
 	addIfShorter(j.scheduleOf("longest hosts first", sorted, asPlanned))
 	if j.since.IsZero() {
-		addIfShorter(j.scheduleOf("only pages changed in the last 7 days (Feed.Since)", hosts, func(h *host) time.Duration {
-			return j.timeOf(h, h.allowed-h.Recent.Dated+h.Recent.Week, j.max)
+		addIfShorter(j.scheduleOf("only pages changed in the last 7 days (Feed.Since)", hosts, func(h *host) work {
+			return h.workOn(h.allowed-h.Recent.Dated+h.Recent.Week, j.max)
 		}))
 	}
 	if len(sorted) > 0 {
@@ -48,36 +49,45 @@ func (j *job) schedules(hosts []*host) []schedule {
 		for most*20 <= sorted[0].Pages {
 			most *= 10
 		}
-		addIfShorter(j.scheduleOf(fmt.Sprintf("at most %s pages per host (MaxPages)", term.Count(most)), hosts, func(h *host) time.Duration {
-			return j.timeOf(h, h.allowed-h.Old, most)
+		addIfShorter(j.scheduleOf(fmt.Sprintf("at most %s pages per host (MaxPages)", term.Count(most)), hosts, func(h *host) work {
+			return h.workOn(h.allowed-h.Old, most)
 		}))
 	}
 	shorter := max(time.Second, j.minDelay)
-	addIfShorter(j.scheduleOf(fmt.Sprintf("delays of at most %v (ask the owners)", shorter), hosts, func(h *host) time.Duration {
-		return times(h.Pages, min(time.Duration(h.Delay), shorter))
+	addIfShorter(j.scheduleOf(fmt.Sprintf("delays of at most %v (ask the owners)", shorter), hosts, func(h *host) work {
+		return work{h.Pages, min(time.Duration(h.Delay), shorter)}
 	}))
 	return all
 }
 
-// timeOf returns the time for the given number of pages of a host, but at most for most pages. If
-// most is 0, it means no limit.
-func (j *job) timeOf(h *host, pages, most int) time.Duration {
+// A work is what a host has to do in a schedule.
+type work struct {
+	pages int
+	delay time.Duration
+}
+
+// workOn returns the work for the given number of pages of a host, but at most for most pages. If most
+// is 0, it means no limit.
+func (h *host) workOn(pages, most int) work {
 	if most > 0 {
 		pages = min(pages, most)
 	}
-	return times(min(pages, h.Pages), time.Duration(h.Delay))
+	return work{min(pages, h.Pages), time.Duration(h.Delay)}
 }
 
 func longestFirst(a, b *host) int { return cmp.Compare(b.Time, a.Time) }
 
-// scheduleOf returns the schedule of hosts if timeOf returns the time for a host, without the hours
-// when the crawl is closed.
-func (j *job) scheduleOf(what string, hosts []*host, timeOf func(*host) time.Duration) schedule {
+// scheduleOf returns the schedule of hosts if workOf returns the work of a host. The pages of all hosts
+// together take at least as long as -max-rate allows.
+func (j *job) scheduleOf(what string, hosts []*host, workOf func(*host) work) schedule {
 	s := schedule{What: what}
+	pages := 0
 	var times []time.Duration // for each host without a group, and for each group
 	groups := make(map[string]int)
 	for _, h := range hosts {
-		t := timeOf(h)
+		w := workOf(h)
+		t := j.timeFor(w.pages, w.delay)
+		pages += max(w.pages, 0)
 		i, known := groups[h.Group]
 		switch {
 		case t <= 0:
@@ -91,9 +101,19 @@ func (j *job) scheduleOf(what string, hosts []*host, timeOf func(*host) time.Dur
 		}
 	}
 	for _, n := range widths(len(hosts)) {
-		s.Totals = append(s.Totals, total{SideBySide: n, Time: term.Seconds(j.lasts(makespan(times, n)))})
+		busy := max(makespan(times, n), j.leastTime(pages))
+		s.Totals = append(s.Totals, total{SideBySide: n, Time: term.Seconds(j.lasts(busy))})
 	}
 	return s
+}
+
+// leastTime returns the time for pages of all hosts together with -max-rate, or 0 without it.
+func (j *job) leastTime(pages int) time.Duration {
+	if j.maxRate == 0 {
+		return 0
+	}
+	seconds := float64(pages) / j.maxRate
+	return time.Duration(min(seconds*float64(time.Second), math.MaxInt64/2))
 }
 
 // widths returns the numbers of hosts in parallel that a schedule has totals for. The last one is

@@ -72,8 +72,7 @@ func TestSchedules(t *testing.T) {
 	computeTimes := func() {
 		for _, h := range hosts {
 			h.Pages = h.allowed
-			h.busy = times(h.Pages, time.Duration(h.Delay))
-			h.Time = term.Seconds(h.busy)
+			h.Time = term.Seconds(times(h.Pages, time.Duration(h.Delay)))
 		}
 	}
 	computeTimes()
@@ -92,6 +91,37 @@ at most 100 pages per host (MaxPages): 1 20m0s 2 18m20s 4 16m40s
 delays of at most 1s (ask the owners): 1 40m0s 2 30m0s 4 20m0s`
 	if got := format(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestSchedulesWithJitterAndRate checks that the gaps are longer by half of the jitter, and that all pages
+// together take as long as the rate allows.
+func TestSchedulesWithJitterAndRate(t *testing.T) {
+	hosts := []*host{
+		{Host: "a", allowed: 600, Pages: 600, Delay: term.Seconds(time.Second)},
+		{Host: "b", allowed: 600, Pages: 600, Delay: term.Seconds(time.Second)},
+	}
+	for _, test := range []struct {
+		job  job
+		one  time.Duration // the time for a
+		side []time.Duration
+	}{
+		{job{}, 10 * time.Minute, []time.Duration{20 * time.Minute, 10 * time.Minute}},
+		{job{jitter: 0.5}, 750 * time.Second, []time.Duration{25 * time.Minute, 750 * time.Second}},
+		{job{maxRate: 10}, 10 * time.Minute, []time.Duration{20 * time.Minute, 10 * time.Minute}},
+		{job{maxRate: 1.5}, 10 * time.Minute, []time.Duration{20 * time.Minute, 800 * time.Second}},
+		{job{maxRate: 0.1}, 10 * time.Minute, []time.Duration{200 * time.Minute, 200 * time.Minute}},
+	} {
+		hosts[0].setTime(&test.job)
+		if got := time.Duration(hosts[0].Time); got != test.one {
+			t.Errorf("-jitter %v: a takes %v, want %v", test.job.jitter, got, test.one)
+		}
+		plan := test.job.schedules(hosts)[0]
+		for i, want := range test.side {
+			if got := time.Duration(plan.Totals[i].Time); got != want {
+				t.Errorf("-jitter %v -max-rate %v: %d in parallel take %v, want %v", test.job.jitter, test.job.maxRate, i+1, got, want)
+			}
+		}
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
+	"golang.org/x/time/rate"
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit"
@@ -121,6 +122,8 @@ type texts struct {
 	dialect, hours, zone, paceBy string
 
 	delay        time.Duration
+	jitter       float64
+	maxRate      float64
 	stopRefused  int
 	allowPrivate bool
 }
@@ -163,6 +166,8 @@ func (j *job) define(flags *flag.FlagSet, t *texts) {
 	flags.StringVar(&j.audit, "audit", "", "keep a log of every request in this `directory`, which collyrobots audit verifies")
 	flags.StringVar(&t.dialect, "dialect", "rfc9309", "read robots.txt in this `dialect`: "+term.List(dialect.All()))
 	flags.DurationVar(&t.delay, "delay", 250*time.Millisecond, "minimum delay between two requests to one host; hosts may ask for a longer one")
+	flags.Float64Var(&t.jitter, "jitter", 0, "make each gap between requests longer than the delay by a random `share` of it, up to this one")
+	flags.Float64Var(&t.maxRate, "max-rate", 0, "grant at most this `number` of requests per second to all hosts together, with those for robots.txt; 0 means no limit")
 	flags.StringVar(&t.paceBy, "pace-by", "host", "use one pace for each `unit`: host, domain or address")
 	flags.StringVar(&t.hours, "hours", "", "grant turns only in these `hours` of the day, such as 22:00-06:00")
 	flags.StringVar(&t.zone, "zone", "Local", "the time `zone` of -hours, such as Europe/Berlin")
@@ -198,6 +203,8 @@ func (j *job) set(t *texts) error {
 	j.options = []collyrobots.Option{
 		collyrobots.Dialect(d),
 		collyrobots.MinDelay(t.delay),
+		collyrobots.Jitter(t.jitter),
+		collyrobots.MaxRate(rate.Limit(t.maxRate), 1),
 		collyrobots.PaceBy(paceBy),
 		collyrobots.StopRefused(t.stopRefused),
 		collyrobots.HTTPClient(&http.Client{Transport: http.DefaultTransport, Timeout: time.Minute}),

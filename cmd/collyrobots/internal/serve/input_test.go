@@ -171,6 +171,8 @@ func TestArguments(t *testing.T) {
 		`-cache cannot be used with -redis`:                                {"-cache=x", "-redis=redis://127.0.0.1"},
 		`-dialect bing: unknown dialect`:                                   {"-dialect=bing"},
 		`-pace-by server: use host, domain or address`:                     {"-pace-by=server"},
+		`Jitter: 25 is not between 0 and 1`:                                {"-jitter=25"},
+		`MaxRate: -1 is negative or not a number`:                          {"-max-rate=-1"},
 		`-hours 22: want a window`:                                         {"-hours=22"},
 		`CrawlHours: "25:00" is not a time of day`:                         {"-hours=25:00-26:00"},
 		`-token-file: open /does/not/exist`:                                {"-token-file=/does/not/exist"},

@@ -3,11 +3,13 @@ package compare
 import (
 	"crypto/ed25519"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/gocolly/colly/v2"
+	"golang.org/x/time/rate"
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
@@ -82,6 +84,30 @@ var crawlChoices = []choice{
 	{3, func(d draw) collyrobots.Option { return collyrobots.FollowSitemaps(feed(d)) }},
 }
 
+// newerChoices are options that were added later. They are drawn with random numbers of their own, so
+// that the rest of the crawl of a seed stays the same.
+var newerChoices = []choice{
+	{6, func(d draw) collyrobots.Option {
+		return collyrobots.MaxRate(pick[rate.Limit](d, 0, 0.5, 2, 20), 1+d.IntN(5))
+	}},
+}
+
+// randomChoices are newer options whose effect is random. They are drawn if that is fixed.
+var randomChoices = []choice{
+	{10, func(draw) collyrobots.Option { return collyrobots.Polite() }},
+	{5, func(d draw) collyrobots.Option { return collyrobots.Jitter(pick(d, 0, 0.25, 1)) }},
+}
+
+// newer draws some of the newer options.
+func (w *world) newer() []collyrobots.Option {
+	d := draw{Rand: rand.New(rand.NewPCG(w.seed, 34))}
+	opts := drawn(d, newerChoices, 1)
+	if w.busy {
+		opts = append(opts, drawn(d, randomChoices, 1)...)
+	}
+	return opts
+}
+
 // signer draws a signer of requests.
 func signer(d draw) *webbotauth.Signer {
 	key := ed25519.NewKeyFromSeed([]byte(strings.Repeat("k", ed25519.SeedSize)))
@@ -146,7 +172,7 @@ func (w *world) options(d draw) []collyrobots.Option {
 	if d.in(60) { // New reports the faults
 		opts = append(opts, collyrobots.MinDelay(-1), collyrobots.ForHosts("http://x", collyrobots.MaxPages(-2)), collyrobots.EnforceUsage())
 	}
-	return opts
+	return append(w.newer(), opts...)
 }
 
 // reporting returns the options that record what a plugin does.

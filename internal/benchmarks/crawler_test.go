@@ -4,6 +4,7 @@ package benchmarks
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -43,7 +44,7 @@ type crawler struct {
 // environment, as JSON.
 type order struct {
 	Way    string // one of ways
-	Links  bool   // see workload
+	Kind   kind   // of the workload
 	Server string // the address of all hosts
 }
 
@@ -51,7 +52,7 @@ const orderVariable = "COLLYROBOTS_BENCHMARK"
 
 // variable returns the variable of the environment with o.
 func (o order) variable() string {
-	text, _ := json.Marshal(o) // cannot fail, because the fields are strings and a bool
+	text, _ := json.Marshal(o) // cannot fail, because the fields are strings and a number
 	return orderVariable + "=" + string(text)
 }
 
@@ -68,7 +69,7 @@ type cost struct {
 func startCrawler(t *testing.T, way string, w workload, server string) *crawler {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), order{Way: way, Links: w.links, Server: server}.variable())
+	cmd.Env = append(os.Environ(), order{Way: way, Kind: w.kind, Server: server}.variable())
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -118,7 +119,7 @@ func obeyOrders(text string, in io.Reader, out io.Writer) error {
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		return err
 	}
-	c, stop, err := o.collector()
+	visit, stop, err := o.crawler()
 	if err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func obeyOrders(text string, in io.Reader, out io.Writer) error {
 		default:
 			return err
 		}
-		measured, err := m.measure(n, func() error { return o.visit(c, turn, n) })
+		measured, err := m.measure(n, func() error { return visit(turn, n) })
 		if err != nil {
 			return err
 		}
@@ -144,78 +145,158 @@ func obeyOrders(text string, in io.Reader, out io.Writer) error {
 	}
 }
 
-// collector returns a collector that crawls the way that o names. stop must be called in the end.
-func (o order) collector() (c *colly.Collector, stop func(), err error) {
-	c = colly.NewCollector(colly.UserAgent(userAgent), colly.AllowURLRevisit(), colly.Async(o.Links))
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, network, o.Server)
+// crawler returns a function that visits n pages in a turn, the way that o names. stop must be called
+// in the end.
+func (o order) crawler() (visit func(turn, n int) error, stop func(), err error) {
+	p, stop, err := o.plugin()
+	if err != nil {
+		return nil, nil, err
 	}
-	c.WithTransport(transport)
-	stop = func() {}
-	switch o.Way {
-	case "built-in":
-		c.IgnoreRobotsTxt = false
-	case "plugin":
-		p, err := collyrobots.WithRobots(c, collyrobots.Logger(slog.New(slog.DiscardHandler)))
-		if err != nil {
-			return nil, nil, err
-		}
-		stop = func() { p.Close() }
-	case "listener":
-		p, err := collyrobots.WithRobots(c, collyrobots.Logger(slog.New(slog.DiscardHandler)), collyrobots.OnEveryEvent(func(collyrobots.Event) {}))
-		if err != nil {
-			return nil, nil, err
-		}
-		stop = func() { p.Close() }
-	case "audit log":
-		stop, err = o.audited(c)
-		if err != nil {
+	if o.Kind == client || o.Kind == clientWithTimeout {
+		return o.clientOf(p), stop, nil
+	}
+	c := colly.NewCollector(colly.UserAgent(userAgent), colly.AllowURLRevisit())
+	c.IgnoreRobotsTxt = o.Way != "built-in"
+	c.WithTransport(o.transport())
+	if p != nil {
+		if err := p.Attach(c); err != nil {
 			return nil, nil, err
 		}
 	}
-	if !o.Links {
-		return c, stop, nil
+	switch o.Kind {
+	case links:
+		return visitLinks(c), stop, nil
+	case manyHosts:
+		return visitManyHosts(c), stop, nil
 	}
-	c.AllowURLRevisit = false
-	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
-	return c, stop, c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 4})
+	page := pageURL
+	if o.Kind == https {
+		page = strings.Replace(page, "http:", "https:", 1)
+	}
+	return repeat(func() error { return c.Visit(page) }), stop, nil
 }
 
-// audited attaches a plugin with an audit log to c. The log is removed in the end.
-func (o order) audited(c *colly.Collector) (stop func(), err error) {
+// plugin returns the plugin of o, or nil if its way has none. stop must be called in the end.
+func (o order) plugin() (p *collyrobots.Plugin, stop func(), err error) {
+	opts := []collyrobots.Option{collyrobots.Logger(slog.New(slog.DiscardHandler))}
+	closeLog := func() {}
+	switch o.Way {
+	case "plugin":
+	case "listener":
+		opts = append(opts, collyrobots.OnEveryEvent(func(collyrobots.Event) {}))
+	case "audit log":
+		listen, stopLog, err := newLog()
+		if err != nil {
+			return nil, nil, err
+		}
+		closeLog = stopLog
+		opts = append(opts, collyrobots.OnEveryEvent(listen))
+	default:
+		return nil, closeLog, nil
+	}
+	p, err = collyrobots.New(opts...)
+	if err != nil {
+		return nil, nil, err
+	}
+	stop = func() {
+		p.Close()
+		closeLog()
+	}
+	return p, stop, nil
+}
+
+// newLog returns the listener of a new audit log. stop removes the log.
+func newLog() (listen func(collyrobots.Event), stop func(), err error) {
 	dir, err := os.MkdirTemp("", "audit")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	l, err := audit.Open(dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	p, err := collyrobots.WithRobots(c, collyrobots.Logger(slog.New(slog.DiscardHandler)), collyrobots.OnEveryEvent(l.Event))
-	if err != nil {
-		return nil, err
-	}
-	return func() {
-		p.Close()
+	stop = func() {
 		l.Close()
 		os.RemoveAll(dir)
-	}, nil
+	}
+	return l.Event, stop, nil
 }
 
-// visit visits n pages of the site.
-func (o order) visit(c *colly.Collector, turn, n int) error {
-	if o.Links {
+// transport returns a transport that sends all requests to the server.
+func (o order) transport() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, o.Server)
+	}
+	t.DisableKeepAlives = o.Kind == newConnections
+	t.TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
+	t.ForceAttemptHTTP2 = false
+	return t
+}
+
+// clientOf returns a function that requests pages with an http.Client and reads them. p may be nil.
+func (o order) clientOf(p *collyrobots.Plugin) func(turn, n int) error {
+	c := &http.Client{Transport: o.transport()}
+	if p != nil {
+		c.Transport = p.Transport(c.Transport)
+	}
+	if o.Kind == clientWithTimeout {
+		c.Timeout = time.Minute
+	}
+	return repeat(func() error {
+		req, err := http.NewRequest(http.MethodGet, pageURL, nil)
+		if err != nil {
+			return err
+		}
+		req.Header.Set("User-Agent", userAgent)
+		resp, err := c.Do(req)
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close()
+		_, err = io.ReadAll(resp.Body)
+		return err
+	})
+}
+
+// repeat returns a function that calls visit n times.
+func repeat(visit func() error) func(turn, n int) error {
+	return func(_, n int) error {
+		for range n {
+			if err := visit(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// visitLinks returns a function that follows the links of a site, four pages at once.
+func visitLinks(c *colly.Collector) func(turn, n int) error {
+	c.Async = true
+	c.AllowURLRevisit = false
+	c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 4})
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+	return func(turn, n int) error {
 		err := c.Visit(fmt.Sprintf("http://www.example.com/tree/%d/%d/0", n, turn))
 		c.Wait()
 		return err
 	}
-	for range n {
-		if err := c.Visit(pageURL); err != nil {
-			return err
+}
+
+// visitManyHosts returns a function that visits pages of 50 hosts, four at once.
+func visitManyHosts(c *colly.Collector) func(turn, n int) error {
+	c.Async = true
+	c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 4})
+	return func(_, n int) error {
+		for i := range n {
+			if err := c.Visit(fmt.Sprintf("http://www%d.example.com/some/page.html", i%50)); err != nil {
+				return err
+			}
 		}
+		c.Wait()
+		return nil
 	}
-	return nil
 }
 
 // A meter measures the turns of a crawler. What the process does between two turns counts for the
@@ -248,9 +329,9 @@ func (m *meter) measure(n int, visit func() error) (cost, error) {
 // without preemption by signals, which callgrind does not support.
 func countInstructions(t *testing.T, way string, w workload, server string) float64 {
 	t.Helper()
-	o := order{Way: way, Links: w.links, Server: server}
+	o := order{Way: way, Kind: w.kind, Server: server}
 	few, many := 200, 1200
-	if w.links {
+	if w.kind == links {
 		few, many = 50, 300
 	}
 	return float64(o.executed(t, many)-o.executed(t, few)) / float64(many-few)

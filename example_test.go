@@ -93,14 +93,14 @@ func ExampleWithRobots() {
 func ExampleNew() {
 	_, err := collyrobots.New(
 		collyrobots.ProductToken("ExampleBot/1.0"), // wrong: ExampleBot
-		collyrobots.MaxDelay(0))                    // wrong: must be positive
+		collyrobots.MaxDelay(-time.Second))         // wrong: must not be negative
 	fmt.Println(err)
 
 	var option *collyrobots.OptionError
 	fmt.Println(errors.As(err, &option), option.Option)
 	// Output:
 	// collyrobots: ProductToken: "ExampleBot/1.0" is not a product token: want a name such as ExampleBot, without version or blanks
-	// collyrobots: MaxDelay: 0s is not a positive duration
+	// collyrobots: MaxDelay: -1s is negative
 	// true ProductToken
 }
 

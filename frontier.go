@@ -67,7 +67,7 @@ const CtxWaited = "collyrobots.waited"
 //
 // Close the plugin before f.
 func Frontier(f urlstore.Store) Option {
-	return option("Frontier", func(c *config) { c.frontier = f }, faultIf(f == nil, "Frontier", "the urlstore.Store is nil"))
+	return option("Frontier", func(c *config) { c.frontier = f }, faultIf(f == nil, "Frontier", "the urlstore.Store is nil")).with(typeOf(f))
 }
 
 // A frontier connects the collectors of a plugin with its urlstore.Store. It records the pages and

@@ -95,5 +95,5 @@ func (g Grouping) String() string {
 //     returned.
 func PaceBy(g Grouping) Option {
 	return hostOption("PaceBy", func(s *judge.HostSettings) { s.Grouping = exchange.Sharing(g) },
-		faultIf(g > ByAddress, "PaceBy", "there is no %v", g))
+		faultIf(g > ByAddress, "PaceBy", "there is no %v", g)).with(g)
 }

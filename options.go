@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,15 +31,60 @@ import (
 )
 
 // An Option sets one property of a Plugin. If an option is given twice, the later one applies,
-// except for ForHosts, OnDenied, OnEvent and OnEveryEvent, which may be given several times. The zero
+// except for ForHosts, OnDenied, OnEvent and OnEveryEvent, which may be given several times. A zero
+// number or duration switches an option off. A negative one is a fault, and so are two options of
+// one list of which one undoes the other. New logs the options in force at debug level. The zero
 // Option is not valid.
 type Option struct {
 	name    string  // the name of the function that returned it
+	args    string  // its arguments; see with
 	faults  []error // the *OptionErrors that New returns for it
 	set     func(*config)
 	perHost bool // whether it may be given inside ForHosts
 
-	onlyPerHost bool // whether it must be given inside ForHosts
+	onlyPerHost bool     // whether it must be given inside ForHosts
+	parts       []Option // the options that it consists of; nil if it is not a preset
+}
+
+// String returns the option as a call, such as "MinDelay(1s)". Functions, keys, the text of
+// robots.txt files and other long values are left out: "SignRequests(...)".
+func (o Option) String() string {
+	if o.set == nil {
+		return "Option{}"
+	}
+	return o.name + "(" + o.args + ")"
+}
+
+// An unquoted is a text that with adds as it is.
+type unquoted string
+
+// omitted stands for an argument that is long, or that may be secret.
+const omitted unquoted = "..."
+
+// with returns o with the text of its arguments.
+func (o Option) with(args ...any) Option {
+	texts := make([]string, len(args))
+	for i, arg := range args {
+		if s, ok := arg.(string); ok {
+			texts[i] = strconv.Quote(s)
+			continue
+		}
+		texts[i] = fmt.Sprint(arg)
+	}
+	o.args = strings.Join(texts, ", ")
+	return o
+}
+
+// typeOf returns the type of an argument that has no text of its own.
+func typeOf(arg any) unquoted { return unquoted(fmt.Sprintf("%T", arg)) }
+
+// withAll is with for a list of arguments.
+func withAll[T any](o Option, args []T) Option {
+	all := make([]any, len(args))
+	for i, arg := range args {
+		all[i] = arg
+	}
+	return o.with(all...)
 }
 
 // A config holds the values of all options.
@@ -73,6 +119,7 @@ type config struct {
 func configure(opts []Option) (*config, error) {
 	c := &config{log: slog.Default()}
 	faults := c.apply(opts)
+	faults = append(faults, contradictions(opts, &c.HostSettings)...)
 	for _, o := range opts {
 		if o.onlyPerHost {
 			faults = append(faults, fault(o.name, "can only be used inside ForHosts"))
@@ -87,6 +134,90 @@ func configure(opts []Option) (*config, error) {
 	}
 	c.Settings.Complete(c.dryRun)
 	return c, errors.Join(faults...)
+}
+
+// noEffect lists options that have no effect together with another one in the same list.
+var noEffect = []struct{ option, with string }{
+	{"RobotsTxt", "IgnoreRobotsWithPermission"},
+	{policy.OptionWhenUnreachable, "IgnoreRobotsWithPermission"},
+	{policy.OptionWhenForbidden, "IgnoreRobotsWithPermission"},
+	{"HonorDelays", "IgnoreRobotsWithPermission"},
+	{"EnforceUsage", "IgnoreRobotsWithPermission"},
+	{"TDMRep", "IgnoreRobotsWithPermission"},
+	{policy.OptionWhenUnreachable, "RobotsTxt"},
+	{policy.OptionWhenForbidden, "RobotsTxt"},
+}
+
+// contradictions returns the faults of a list of options of which one undoes another: those of New,
+// or those of one ForHosts. s has the values of the list. An option inside ForHosts may undo one
+// that is given to New.
+func contradictions(opts []Option, s *judge.HostSettings) []error {
+	given := make(map[string]bool)
+	for _, o := range opts {
+		given[o.name] = true
+	}
+	var faults []error
+	for _, pair := range noEffect {
+		if given[pair.option] && given[pair.with] {
+			faults = append(faults, fault(pair.option, "has no effect with %s; remove one of them", pair.with))
+		}
+	}
+	least := s.Pace.MinDelay
+	if s.Caps(least) {
+		faults = append(faults, fault("MaxDelay", "%v is shorter than MinDelay, %v", s.MaxDelay, least))
+	}
+	if s.Skips(least) {
+		faults = append(faults, fault("SkipAbove", "%v is shorter than MinDelay, %v", s.SkipAbove, least))
+	}
+	if s.SkipAbove > 0 && s.MaxDelay >= s.SkipAbove {
+		faults = append(faults, fault("MaxDelay", "%v is not shorter than SkipAbove, %v, so it caps no delay", s.MaxDelay, s.SkipAbove))
+	}
+	return faults
+}
+
+// logOptions logs the options in force. If an option was given twice, the later one is in force,
+// except for the options that may be given several times.
+func logOptions(log *slog.Logger, opts []Option) {
+	if !log.Enabled(context.Background(), slog.LevelDebug) {
+		return
+	}
+	var attrs []any
+	index := make(map[string]int)
+	for _, o := range expanded(opts) {
+		i, again := index[o.name]
+		if !again {
+			index[o.name] = len(attrs)
+			attrs = append(attrs, slog.String(o.name, o.args))
+			continue
+		}
+		text := o.args
+		if o.repeats() {
+			text = attrs[i].(slog.Attr).Value.String() + "; " + text
+		}
+		attrs[i] = slog.String(o.name, text)
+	}
+	log.Debug("options of the plugin", slog.Group("options", attrs...))
+}
+
+// expanded returns opts with the options of each preset in place of the preset.
+func expanded(opts []Option) (all []Option) {
+	for _, o := range opts {
+		if o.parts != nil {
+			all = append(all, o.parts...)
+			continue
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+// repeats reports whether o may be given several times.
+func (o Option) repeats() bool {
+	switch o.name {
+	case "ForHosts", "OnDenied", "OnEvent", "OnEveryEvent":
+		return true
+	}
+	return false
 }
 
 // warnings calls warn for each value that is valid but most likely a mistake.
@@ -192,12 +323,13 @@ func Polite() Option {
 	}
 	o := option("Polite", func(c *config) { c.apply(parts) })
 	o.perHost = true
+	o.parts = parts
 	return o
 }
 
 // Dialect sets the dialect that robots.txt is read in. The default is dialect.RFC9309.
 func Dialect(d dialect.Dialect) Option {
-	return hostOption("Dialect", func(s *judge.HostSettings) { s.Dialect = d })
+	return hostOption("Dialect", func(s *judge.HostSettings) { s.Dialect = d }).with(d)
 }
 
 // ProductToken sets the names to look for in robots.txt, the most specific first: "Googlebot-News",
@@ -214,7 +346,7 @@ func ProductToken(tokens ...string) Option {
 		faults = append(faults, faultIf(!isName(t), "ProductToken", "%q is not a product token: want a name such as ExampleBot, without version or blanks", t))
 	}
 	tokens = slices.Clone(tokens)
-	return hostOption("ProductToken", func(s *judge.HostSettings) { s.Tokens = tokens }, faults...)
+	return withAll(hostOption("ProductToken", func(s *judge.HostSettings) { s.Tokens = tokens }, faults...), tokens)
 }
 
 // isName reports whether s can be the name of a crawler. Such a name is an HTTP token (RFC 9110,
@@ -237,7 +369,7 @@ func isName(s string) bool {
 // for sites that you do not own. docs/delays.md has the figures.
 func MinDelay(d time.Duration) Option {
 	return hostOption("MinDelay", func(s *judge.HostSettings) { s.Pace.MinDelay = d },
-		faultIf(d < 0, "MinDelay", "%v is negative", d))
+		faultIf(d < 0, "MinDelay", "%v is negative", d)).with(d)
 }
 
 // ForHosts sets options for the hosts that match pattern. It accepts Polite, Dialect, ProductToken,
@@ -253,13 +385,18 @@ func MinDelay(d time.Duration) Option {
 // including dots, and "?" stands for one character: "*.example.com", "*:8080".
 func ForHosts(pattern string, opts ...Option) Option {
 	faults := []error{patternFault(pattern)}
-	for _, err := range new(config).apply(opts) {
+	own := new(config)
+	for _, err := range append(own.apply(opts), contradictions(opts, &own.HostSettings)...) {
 		faults = append(faults, insideForHosts(pattern, err))
 	}
 	for _, o := range opts {
 		if o.set != nil && !o.perHost {
 			faults = append(faults, insideForHosts(pattern, fault(o.name, "cannot be used inside ForHosts")))
 		}
+	}
+	args := []any{pattern}
+	for _, o := range opts {
+		args = append(args, o)
 	}
 	return option("ForHosts", func(c *config) {
 		inner := config{Settings: judge.Settings{HostSettings: c.HostSettings}}
@@ -268,7 +405,7 @@ func ForHosts(pattern string, opts ...Option) Option {
 			c.emptyPatterns = append(c.emptyPatterns, pattern)
 		}
 		c.PerHost = append(c.PerHost, judge.HostRule{Pattern: pattern, HostSettings: inner.HostSettings})
-	}, faults...)
+	}, faults...).with(args...)
 }
 
 // patternFault returns the fault of a pattern of ForHosts, or nil.
@@ -319,8 +456,9 @@ func DryRun() Option {
 // milliseconds for a file with hundreds of wildcards, and up to a second for the worst ones.
 func Shadow(dialects ...dialect.Dialect) Option {
 	dialects = slices.Clone(dialects)
-	return option("Shadow", func(c *config) { c.shadows = dialects },
+	o := option("Shadow", func(c *config) { c.shadows = dialects },
 		faultIf(len(dialects) == 0, "Shadow", "names no dialect"))
+	return withAll(o, dialects)
 }
 
 // DelayFromEnd counts every delay from the end of a response instead of the start of its request. A
@@ -340,7 +478,7 @@ func DelayFromEnd() Option {
 // so the collector should have a request timeout.
 func MaxInFlight(n int) Option {
 	return hostOption("MaxInFlight", func(s *judge.HostSettings) { s.Pace.MaxInFlight = n },
-		faultIf(n < 1, "MaxInFlight", "%d is less than one", n))
+		faultIf(n < 0, "MaxInFlight", "%d is negative", n)).with(n)
 }
 
 // MaxDelay caps crawl delays at d. A host that asks for a longer delay is crawled faster than it
@@ -349,7 +487,7 @@ func MaxInFlight(n int) Option {
 // set.
 func MaxDelay(d time.Duration) Option {
 	return hostOption("MaxDelay", func(s *judge.HostSettings) { s.MaxDelay = d },
-		faultIf(d <= 0, "MaxDelay", "%v is not a positive duration", d))
+		faultIf(d < 0, "MaxDelay", "%v is negative", d)).with(d)
 }
 
 // SkipAbove skips hosts that ask for a longer crawl delay than d, and a warning is logged. Their
@@ -361,7 +499,7 @@ func MaxDelay(d time.Duration) Option {
 // fetched, at least d apart.
 func SkipAbove(d time.Duration) Option {
 	return hostOption("SkipAbove", func(s *judge.HostSettings) { s.SkipAbove = d },
-		faultIf(d <= 0, "SkipAbove", "%v is not a positive duration", d))
+		faultIf(d < 0, "SkipAbove", "%v is negative", d)).with(d)
 }
 
 // MaxRate limits how many requests to all hosts together start: r per second, and burst of them at
@@ -376,7 +514,7 @@ func MaxRate(r rate.Limit, burst int) Option {
 		c.burst = burst
 	},
 		faultIf(!valid, "MaxRate", "%v is negative or not a number", float64(r)),
-		faultIf(r > 0 && burst < 1, "MaxRate", "the burst %d is less than one, so no request could start", burst))
+		faultIf(burst < 0 || 0 < r && r < rate.Inf && burst == 0, "MaxRate", "the burst %d is less than one, so no request could start", burst)).with(float64(r), burst)
 }
 
 // Jitter makes each gap between two requests to a host longer than the delay by a random share of
@@ -387,7 +525,7 @@ func MaxRate(r rate.Limit, burst int) Option {
 func Jitter(f float64) Option {
 	valid := f >= 0 && f <= 1
 	return hostOption("Jitter", func(s *judge.HostSettings) { s.Pace.Jitter = f },
-		faultIf(!valid, "Jitter", "%v is not between 0 and 1", f))
+		faultIf(!valid, "Jitter", "%v is not between 0 and 1", f)).with(f)
 }
 
 // AdaptiveDelay makes the delay of each host at least factor times its response time, so that a
@@ -415,7 +553,7 @@ func Jitter(f float64) Option {
 func AdaptiveDelay(factor float64) Option {
 	valid := factor >= 0 && !math.IsInf(factor, 1)
 	return hostOption("AdaptiveDelay", func(s *judge.HostSettings) { s.Pace.Adaptive = factor },
-		faultIf(!valid, "AdaptiveDelay", "%v is negative, infinite or not a number", factor))
+		faultIf(!valid, "AdaptiveDelay", "%v is negative, infinite or not a number", factor)).with(factor)
 }
 
 // MaxBackOff limits the delay that responses with status 429 and 503 cause. It does not shorten a
@@ -427,7 +565,7 @@ func MaxBackOff(d time.Duration) Option {
 		limit = -1 // the value of pace.Rules for no back-off
 	}
 	return hostOption("MaxBackOff", func(s *judge.HostSettings) { s.Pace.MaxBackOff = limit },
-		faultIf(d < 0, "MaxBackOff", "%v is negative", d))
+		faultIf(d < 0, "MaxBackOff", "%v is negative", d)).with(d)
 }
 
 // RetryThrottled requests a page that was answered with status 429 or 503 again, up to n times,
@@ -437,7 +575,7 @@ func MaxBackOff(d time.Duration) Option {
 // The default is zero, which means no retries.
 func RetryThrottled(n int) Option {
 	return hostOption("RetryThrottled", func(s *judge.HostSettings) { s.RetryThrottled = n },
-		faultIf(n < 0, "RetryThrottled", "%d is negative", n))
+		faultIf(n < 0, "RetryThrottled", "%d is negative", n)).with(n)
 }
 
 // StopRefused stops a host after it has refused n requests in a row. Its pages are then denied with
@@ -465,7 +603,7 @@ func RetryThrottled(n int) Option {
 // the count is not part of SharedPace or a Store.
 func StopRefused(n int) Option {
 	return hostOption("StopRefused", func(s *judge.HostSettings) { s.StopRefused = n },
-		faultIf(n < 0, "StopRefused", "%d is negative", n))
+		faultIf(n < 0, "StopRefused", "%d is negative", n)).with(n)
 }
 
 // MaxPages sends at most n pages of a host. Further pages are denied with report.ReasonBudget. New pages
@@ -486,7 +624,7 @@ func StopRefused(n int) Option {
 // next run.
 func MaxPages(n int) Option {
 	return hostOption("MaxPages", func(s *judge.HostSettings) { s.MaxPages = n },
-		faultIf(n < 0, "MaxPages", "%d is negative", n))
+		faultIf(n < 0, "MaxPages", "%d is negative", n)).with(n)
 }
 
 // HonorDelays keeps the Crawl-delay, Request-rate and Visit-time of a robots.txt also under a
@@ -506,7 +644,7 @@ func HonorDelays() Option {
 // FollowSitemaps also crawls the pages of the sitemaps that the robots.txt files of the crawled
 // sites name.
 func FollowSitemaps(f Feed) Option {
-	return option("FollowSitemaps", func(c *config) { c.feed = &f }, feedFaults(f)...)
+	return option("FollowSitemaps", func(c *config) { c.feed = &f }, feedFaults(f)...).with(omitted)
 }
 
 // feedFaults returns the faults of a Feed as those of FollowSitemaps.
@@ -538,13 +676,13 @@ func feedFaults(f Feed) (faults []error) {
 // that is denied. If OnDenied is given several times, the functions are called one after the other,
 // in the order of the options.
 func OnDenied(f func(r *colly.Request, err error)) Option {
-	return option("OnDenied", func(c *config) { c.onDenied = append(c.onDenied, f) }, faultIf(f == nil, "OnDenied", "the function is nil"))
+	return option("OnDenied", func(c *config) { c.onDenied = append(c.onDenied, f) }, faultIf(f == nil, "OnDenied", "the function is nil")).with(omitted)
 }
 
 // OnEvent sets a function that is called for each Event of the crawl; see Plugin.Listen. If OnEvent is
 // given several times, each function gets all events, independently of the others.
 func OnEvent(f func(Event)) Option {
-	return option("OnEvent", func(c *config) { c.onEvent = append(c.onEvent, f) }, faultIf(f == nil, "OnEvent", "the function is nil"))
+	return option("OnEvent", func(c *config) { c.onEvent = append(c.onEvent, f) }, faultIf(f == nil, "OnEvent", "the function is nil")).with(omitted)
 }
 
 // OnEveryEvent is like OnEvent, but no event is dropped: while more than 4,096 events wait for f, or
@@ -559,7 +697,7 @@ func OnEvent(f func(Event)) Option {
 // Close waits until each function was called with all events. It gives a function up, and logs that,
 // if no call of it ends within five seconds.
 func OnEveryEvent(f func(Event)) Option {
-	return option("OnEveryEvent", func(c *config) { c.onEveryEvent = append(c.onEveryEvent, f) }, faultIf(f == nil, "OnEveryEvent", "the function is nil"))
+	return option("OnEveryEvent", func(c *config) { c.onEveryEvent = append(c.onEveryEvent, f) }, faultIf(f == nil, "OnEveryEvent", "the function is nil")).with(omitted)
 }
 
 // Store keeps robots.txt files, the progress of Feed.Resume, and the validators of Revalidate in s,
@@ -573,7 +711,7 @@ func OnEveryEvent(f func(Event)) Option {
 // The context of each call of the store ends after ten seconds. The call should then return; the
 // crawl continues without the record.
 func Store(s store.Store) Option {
-	return option("Store", func(c *config) { c.store = boundedStore{s} }, faultIf(s == nil, "Store", "the store is nil"))
+	return option("Store", func(c *config) { c.store = boundedStore{s} }, faultIf(s == nil, "Store", "the store is nil")).with(typeOf(s))
 }
 
 // A boundedStore limits the time of calls, so that a database that does not answer cannot stop the
@@ -606,14 +744,14 @@ func (s boundedStore) Update(ctx context.Context, key string, ttl time.Duration,
 //
 // The default is the value of slog.Default when New is called.
 func Logger(l *slog.Logger) Option {
-	return option("Logger", func(c *config) { c.log = l }, faultIf(l == nil, "Logger", "the logger is nil"))
+	return option("Logger", func(c *config) { c.log = l }, faultIf(l == nil, "Logger", "the logger is nil")).with(omitted)
 }
 
 // HTTPClient sets the client that fetches robots.txt and sitemaps. The default is the client of the
 // collector. The plugin uses the Transport of the client and, for robots.txt, its Timeout. It does
 // not use the cookie jar and CheckRedirect. It sends no header of a page through this client.
 func HTTPClient(client *http.Client) Option {
-	return option("HTTPClient", func(c *config) { c.client = client }, faultIf(client == nil, "HTTPClient", "the client is nil"))
+	return option("HTTPClient", func(c *config) { c.client = client }, faultIf(client == nil, "HTTPClient", "the client is nil")).with(omitted)
 }
 
 // SharedPace shares the pace of each host with all processes that use the same Pacer. At least the
@@ -630,7 +768,7 @@ func HTTPClient(client *http.Client) Option {
 // If the processes also share a Store, one of them fetches robots.txt and the others find it there.
 // In a dry run the Pacer is not used.
 func SharedPace(p pacer.Pacer) Option {
-	return option("SharedPace", func(c *config) { c.pacer = p }, faultIf(p == nil, "SharedPace", "the Pacer is nil"))
+	return option("SharedPace", func(c *config) { c.pacer = p }, faultIf(p == nil, "SharedPace", "the Pacer is nil")).with(typeOf(p))
 }
 
 // ShardByHost makes this process number i of n processes, counted from 0. Each process crawls the
@@ -645,7 +783,7 @@ func SharedPace(p pacer.Pacer) Option {
 func ShardByHost(n, i int) Option {
 	return option("ShardByHost", func(c *config) { c.shard = judge.Shard{Of: n, Index: i} },
 		faultIf(n < 1, "ShardByHost", "%d is not a number of shards", n),
-		faultIf(n > 0 && (i < 0 || i >= n), "ShardByHost", "there is no shard %d of %d: want 0 to %d", i, n, n-1))
+		faultIf(n > 0 && (i < 0 || i >= n), "ShardByHost", "there is no shard %d of %d: want 0 to %d", i, n, n-1)).with(n, i)
 }
 
 // PrivateNetworks says which requests to private, loopback and link-local addresses, and to others
@@ -659,7 +797,7 @@ func ShardByHost(n, i int) Option {
 // docs/private-networks.md.
 func PrivateNetworks(a Access) Option {
 	return option("PrivateNetworks", func(c *config) { c.privateNetworks = netguard.Access(a) },
-		accessFault("PrivateNetworks", a))
+		accessFault("PrivateNetworks", a)).with(a)
 }
 
 // ShardOf returns the number of the process that requests the host of a URL under ShardByHost. The
@@ -744,7 +882,7 @@ func RobotsTxt(body []byte) Option {
 		s.IgnoreRobots = false
 	}, faultIf(body == nil, policy.OptionRobotsTxt, "the file is nil; an empty file, []byte{}, allows everything"))
 	o.onlyPerHost = true
-	return o
+	return o.with(omitted)
 }
 
 // WhenUnreachable says how to treat a site with an unreachable robots.txt, in place of the dialect.
@@ -763,7 +901,7 @@ func RobotsTxt(body []byte) Option {
 // the option does not affect it. Decision.Option is "WhenUnreachable" if this option has decided.
 func WhenUnreachable(a Access) Option {
 	return hostOption(policy.OptionWhenUnreachable, func(s *judge.HostSettings) { s.WhenUnreachable = policy.Access(a) },
-		accessFault(policy.OptionWhenUnreachable, a))
+		accessFault(policy.OptionWhenUnreachable, a)).with(a)
 }
 
 // WhenForbidden says how to treat a site that answers the request for robots.txt with status 401 or
@@ -775,7 +913,7 @@ func WhenUnreachable(a Access) Option {
 // that. Decision.Option is "WhenForbidden" if this option has decided.
 func WhenForbidden(a Access) Option {
 	return hostOption(policy.OptionWhenForbidden, func(s *judge.HostSettings) { s.WhenForbidden = policy.Access(a) },
-		accessFault(policy.OptionWhenForbidden, a))
+		accessFault(policy.OptionWhenForbidden, a)).with(a)
 }
 
 // CrawlHours lets the requests to each host start only in some hours of each day: from the time of
@@ -809,7 +947,7 @@ func CrawlHours(from, to string, loc *time.Location) Option {
 		faultIf(!opensOK, "CrawlHours", malformed, from),
 		faultIf(!closesOK, "CrawlHours", malformed, to),
 		faultIf(opensOK && closesOK && opens == closes, "CrawlHours", "the window from %s to %s is empty", from, to),
-		faultIf(loc == nil, "CrawlHours", "the location is nil: check the error of time.LoadLocation"))
+		faultIf(loc == nil, "CrawlHours", "the location is nil: check the error of time.LoadLocation")).with(from, to, loc)
 }
 
 // timeOfDay parses a time such as "22:00", and returns the time since midnight.

@@ -51,6 +51,7 @@ func New(opts ...Option) (*Plugin, error) {
 	}
 	r := reporter.New(config.log)
 	config.warnings(r.Warn)
+	logOptions(config.log, opts)
 	for _, f := range config.onEvent {
 		r.Events.Listen(f)
 	}

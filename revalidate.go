@@ -35,7 +35,7 @@ func Revalidate(r Revalidation) Option {
 		s.Revalidate = true
 		s.SkipFresh = r.SkipFresh
 		s.OnUnchanged = r.onUnchanged()
-	})
+	}).with(r)
 }
 
 // A Revalidation says what Revalidate does with pages that have not changed. With the zero value,
@@ -50,6 +50,19 @@ type Revalidation struct {
 	// goroutine of the request, which holds no slot of a LimitRule, so it may visit other pages.
 	// r.URL is the URL after redirects. To request the whole page, call r.Retry.
 	OnUnchanged func(r *colly.Request)
+}
+
+// String returns the fields that are set, without the function.
+func (r Revalidation) String() string {
+	switch {
+	case r.SkipFresh && r.OnUnchanged != nil:
+		return "Revalidation{SkipFresh: true, OnUnchanged: ...}"
+	case r.SkipFresh:
+		return "Revalidation{SkipFresh: true}"
+	case r.OnUnchanged != nil:
+		return "Revalidation{OnUnchanged: ...}"
+	}
+	return "Revalidation{}"
 }
 
 // onUnchanged returns OnUnchanged for package judge, which does not know Colly. It returns nil if

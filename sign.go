@@ -14,7 +14,7 @@ import (
 // OptionError if s was not made by webbotauth.NewSigner. See docs/identity.md.
 func SignRequests(s *webbotauth.Signer) Option {
 	return option("SignRequests", func(c *config) { c.signer = s },
-		faultIf(s.KeyID() == "", "SignRequests", "the Signer is nil or was not made by webbotauth.NewSigner"))
+		faultIf(s.KeyID() == "", "SignRequests", "the Signer is nil or was not made by webbotauth.NewSigner")).with(omitted)
 }
 
 // Card returns what the options of the plugin say about the crawler, for a Signature Agent Card and

@@ -38,7 +38,7 @@ func Purpose(p ...usage.Purpose) Option {
 	const known = usage.Search | usage.AIUse | usage.TrainAI
 	return hostOption("Purpose", func(s *judge.HostSettings) { s.Purpose = all },
 		faultIf(all == 0, "Purpose", "names no purpose"),
-		faultIf(all&^known != 0, "Purpose", "%v is not a purpose of package usage", all))
+		faultIf(all&^known != 0, "Purpose", "%v is not a purpose of package usage", all)).with(all)
 }
 
 // EnforceUsage denies a page with report.ReasonUsage if its owner disallows the Purpose of the crawl. It

@@ -15,9 +15,9 @@ const (
 	// EndingRefused means that pages were not sent because of StopRefused. Pages of the host may
 	// have been sent since then.
 	EndingRefused Ending = "refused"
-	// EndingCancelled means that the context of a page ended before the page was done. It also means
+	// EndingCanceled means that the context of a page ended before the page was done. It also means
 	// that pages of a host without EndingBudget and EndingRefused were left in a urlstore.Store.
-	EndingCancelled Ending = "cancelled"
+	EndingCanceled Ending = "canceled"
 	// EndingClosed means that pages were not sent because of Plugin.Close. The pages that were left
 	// in a urlstore.Store count only for a host without EndingBudget and EndingRefused.
 	EndingClosed Ending = "closed"

@@ -28,7 +28,7 @@ type Stats struct {
 	Ended map[Ending]int `json:"ended,omitempty"`
 
 	// NotSent counts the pages that waited for their host and were not sent because the crawl has
-	// ended: EndingCancelled if the context of the page has ended, EndingClosed because of Close.
+	// ended: EndingCanceled if the context of the page has ended, EndingClosed because of Close.
 	NotSent map[Ending]int `json:"not_sent,omitempty"`
 
 	// Decisions counts the decisions about requests and entries of sitemaps, by their reasons. A

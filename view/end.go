@@ -21,8 +21,8 @@ func ending(d pageData) string {
 // cause says why the crawl has ended.
 func (st *state) cause() string {
 	var all []string
-	if n := st.Ended[report.EndingCancelled]; n > 0 {
-		all = append(all, fmt.Sprintf("It was cancelled while %s had pages.", many(n, "host")))
+	if n := st.Ended[report.EndingCanceled]; n > 0 {
+		all = append(all, fmt.Sprintf("It was canceled while %s had pages.", many(n, "host")))
 	}
 	if n := st.Ended[report.EndingClosed]; n > 0 {
 		all = append(all, fmt.Sprintf("It was closed while %s had pages.", many(n, "host")))
@@ -44,7 +44,7 @@ func (st *state) leftover() string {
 			all = append(all, many(n, "page")+" "+what)
 		}
 	}
-	add(st.NotSent[report.EndingCancelled], "cancelled")
+	add(st.NotSent[report.EndingCanceled], "canceled")
 	add(st.NotSent[report.EndingClosed], "waiting when it was closed")
 	add(st.NotSent[report.EndingBudget], "over the budget")
 	add(st.NotSent[report.EndingRefused], "of hosts that refuse")

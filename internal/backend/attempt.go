@@ -156,7 +156,7 @@ func (t *transfer) ready() bool {
 }
 
 // again calls Again of the trip and reports whether the request may be sent. The timeout starts
-// again after that. If Again returns an error, the transfer is cancelled. attempts is held.
+// again after that. If Again returns an error, the transfer is canceled. attempts is held.
 func (t *transfer) again() bool {
 	ctx, stop := context.WithCancel(t.Context)
 	defer stop()

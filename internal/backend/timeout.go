@@ -87,7 +87,7 @@ func (t *transfer) Err() error {
 
 // causeOf returns the reason for err, which a transport or a body has returned. If the time of the
 // transfer is up, that is an error like the one of http.Client.Timeout, with a note that says what
-// took so long. If something else has cancelled the transfer, it is the cause of that. Otherwise it
+// took so long. If something else has canceled the transfer, it is the cause of that. Otherwise it
 // is err.
 func (t *transfer) causeOf(err error, note string) error {
 	if t.isLate() {

@@ -194,7 +194,7 @@ func (t *transfer) Close() error {
 }
 
 // end ends the transfer and its trip, if they have not ended. err is the reason, or nil if the body
-// was closed. The trip ends before the context is cancelled, so the host of the request is free
+// was closed. The trip ends before the context is canceled, so the host of the request is free
 // when the transport or the body returns. If the request is to be sent again, the trip goes on.
 func (t *transfer) end(err error) {
 	if t.ended.Load() {

@@ -172,7 +172,7 @@ func (q *Request) recordFailure(err error) (log func()) {
 		return nil
 	}
 	failure := exchange.FailureOf(err)
-	if q.isCancelled() {
+	if q.isCanceled() {
 		reporter.MarkEnded(q.Host, failure.Closed)
 	}
 	for _, r := range q.gate.responders {
@@ -181,10 +181,10 @@ func (q *Request) recordFailure(err error) (log func()) {
 	return log
 }
 
-// isCancelled reports whether the context of q has ended. If the request is that of an http.Client,
+// isCanceled reports whether the context of q has ended. If the request is that of an http.Client,
 // an expired deadline does not count: it is often the timeout of the client, and does not affect
 // other requests.
-func (q *Request) isCancelled() bool {
+func (q *Request) isCanceled() bool {
 	if q.ctx == nil || q.ctx.Err() == nil {
 		return false
 	}

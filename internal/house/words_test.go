@@ -17,7 +17,7 @@ import (
 
 // outdated are words that the code uses neither in comments nor in names. The words in use are
 // host, crawl delay, wake, settings, checkpoint and "reports whether".
-var outdated = []string{"turnstile", "wish", "heed", "nudge", "regime", "ledger", "astray", "governed", "tells whether"}
+var outdated = []string{"turnstile", "wish", "heed", "nudge", "regime", "ledger", "astray", "governed", "tells whether", "cancelled"}
 
 // logKeys are the keys of all log records. Each has one meaning. Use them for new records where
 // possible.
@@ -39,6 +39,7 @@ var logKeys = []string{
 	"jump",          // how far a clock went back
 	"limit",         // the maximum that an option allows
 	"old",           // the previous group
+	"options",       // the options of a plugin, as a group
 	"option",        // the option that would change the behavior, or has decided
 	"panic",         // the value of a panic
 	"pattern",       // the pattern of ForHosts

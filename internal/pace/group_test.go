@@ -118,8 +118,8 @@ func TestHostsOfAGroupTakeTurns(t *testing.T) {
 	})
 }
 
-// TestCancelledInAGroup ends the tickets of a host while they wait in the queue and behind it.
-func TestCancelledInAGroup(t *testing.T) {
+// TestCanceledInAGroup ends the tickets of a host while they wait in the queue and behind it.
+func TestCanceledInAGroup(t *testing.T) {
 	for _, first := range []int{0, 1, 2} {
 		inTown(t, Rules{MinDelay: time.Second}, func(t *testing.T, w *town) {
 			a, b := w.at("a.test", "g"), w.at("b.test", "g")

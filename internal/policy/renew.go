@@ -11,7 +11,7 @@ import (
 
 // renew returns the policy of a after a fetch, or after a look-up in the store that makes the fetch
 // unnecessary. old is the policy in the cache; it may be nil. The update has no policy if ctx was
-// cancelled. The error is the reason why nothing was sent. In both cases nothing is known about the site.
+// canceled. The error is the reason why nothing was sent. In both cases nothing is known about the site.
 func (c *Cache) renew(ctx context.Context, a dialect.Authority, old *Policy, how Fetch) (Update, error) {
 	if c.options.Given != nil {
 		f := c.given()

@@ -21,7 +21,7 @@ type sharedFetch struct {
 	alone   *time.Timer // cancels the fetch; nil if it has waiters
 	ended   bool        // done is closed
 
-	// policy and err are set before done is closed. Both are nil if the fetch was cancelled. If
+	// policy and err are set before done is closed. Both are nil if the fetch was canceled. If
 	// nothing was sent, err is the reason.
 	policy *Policy
 	err    error
@@ -145,7 +145,7 @@ func (c *Cache) wait(ctx context.Context, a dialect.Authority, f *sharedFetch, w
 		if f.policy != nil && f.policy.unanswered() && !f.policy.failure.holdsFor(way) {
 			return nil, nil
 		}
-		return f.policy, f.err // both are nil if the answer to another fetch, or Close, has cancelled f
+		return f.policy, f.err // both are nil if the answer to another fetch, or Close, has canceled f
 	case <-late:
 		c.leave(a, f)
 		return nil, nil // f continues: its answer would also serve this caller
@@ -159,7 +159,7 @@ func (c *Cache) wait(ctx context.Context, a dialect.Authority, f *sharedFetch, w
 
 // leave removes one waiter from f. If it was the last, f continues, because the next caller needs
 // the file as well: the pages of a site that answers slowly may all have too little time to wait
-// for it. f is cancelled if no caller comes within its time limit, for example because it still
+// for it. f is canceled if no caller comes within its time limit, for example because it still
 // waits for its turn.
 func (c *Cache) leave(a dialect.Authority, f *sharedFetch) {
 	c.mu.Lock()

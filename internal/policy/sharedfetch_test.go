@@ -15,7 +15,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
-// after answers when d has passed, unless the request is cancelled.
+// after answers when d has passed, unless the request is canceled.
 func after(d time.Duration, answer func(*http.Request) (*http.Response, error)) func(*http.Request) (*http.Response, error) {
 	return func(req *http.Request) (*http.Response, error) {
 		select {
@@ -98,10 +98,10 @@ func TestFetchOutlivesItsCallers(t *testing.T) {
 	})
 }
 
-// TestFetchWithoutCallersIsCancelled checks that a fetch for which no caller waits any more ends
+// TestFetchWithoutCallersIsCanceled checks that a fetch for which no caller waits any more ends
 // after its time limit, also while its Doer waits for the server, that this says nothing about the
 // site, and that the next caller starts a new fetch. A caller that comes before prevents this.
-func TestFetchWithoutCallersIsCancelled(t *testing.T) {
+func TestFetchWithoutCallersIsCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrawler(t, under(dialect.CocCoc()), func(req *http.Request) (*http.Response, error) {
 			return nil, policy.Wait(req.Context(), func(ctx context.Context) error {

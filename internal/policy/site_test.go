@@ -77,7 +77,7 @@ var errReset = errors.New("connection reset by peer")
 
 func refuse(*http.Request) (*http.Response, error) { return nil, errReset }
 
-// hang returns when the request is cancelled.
+// hang returns when the request is canceled.
 func hang(req *http.Request) (*http.Response, error) {
 	<-req.Context().Done()
 	return nil, req.Context().Err()

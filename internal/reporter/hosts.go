@@ -87,7 +87,7 @@ func MarkEnded(host *pace.Host, closed bool) {
 }
 
 // UnsentCounts counts the pages that waited for their host when the crawl ended.
-type UnsentCounts struct{ cancelled, closed atomic.Int64 }
+type UnsentCounts struct{ canceled, closed atomic.Int64 }
 
 // Add counts a page that is not sent because the Plugin was closed or, if closed is false, because
 // the context of the page has ended.
@@ -96,7 +96,7 @@ func (c *UnsentCounts) Add(closed bool) {
 		c.closed.Add(1)
 		return
 	}
-	c.cancelled.Add(1)
+	c.canceled.Add(1)
 }
 
 // Statistics returns the counts for Stats.NotSent, or nil if all of them are 0.
@@ -105,8 +105,8 @@ func (c *UnsentCounts) Statistics() map[report.Ending]int {
 	if n := c.closed.Load(); n > 0 {
 		counts[report.EndingClosed] = int(n)
 	}
-	if n := c.cancelled.Load(); n > 0 {
-		counts[report.EndingCancelled] = int(n)
+	if n := c.canceled.Load(); n > 0 {
+		counts[report.EndingCanceled] = int(n)
 	}
 	if len(counts) == 0 {
 		return nil
@@ -124,7 +124,7 @@ func EndingOf(s pace.Stats, onDisk int, closed, paused bool) report.Ending {
 	case s.Marks&LeftByClose != 0:
 		return report.EndingClosed
 	case s.Marks&LeftByCancel != 0:
-		return report.EndingCancelled
+		return report.EndingCanceled
 	case onDisk > 0 && !closed && !paused:
 		return ""
 	case s.Marks&LeftByRefusals != 0:
@@ -134,7 +134,7 @@ func EndingOf(s pace.Stats, onDisk int, closed, paused bool) report.Ending {
 	case onDisk > 0 && closed:
 		return report.EndingClosed
 	case onDisk > 0:
-		return report.EndingCancelled
+		return report.EndingCanceled
 	}
 	return report.EndingDone
 }

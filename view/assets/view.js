@@ -165,7 +165,7 @@ function frontier(m) {
 
 // idle says that no page is waiting, and how the hosts have ended.
 function idle(m) {
-  const endings = [["done", "done"], ["budget", "over the budget"], ["refused", "refusing"], ["cancelled", "cancelled"], ["closed", "closed"]];
+  const endings = [["done", "done"], ["budget", "over the budget"], ["refused", "refusing"], ["canceled", "canceled"], ["closed", "closed"]];
   const ended = endings.filter(([name]) => m.ended?.[name]).map(([name, text]) => `${number(m.ended[name])} ${text}`);
   return ended.length ? `No page is waiting. Hosts: ${ended.join(", ")}.` : "No page is waiting.";
 }
@@ -185,13 +185,13 @@ function ended(m) {
 // reasonsOfEnd says why the crawl has ended, and what was left.
 function reasonsOfEnd(m) {
   const e = m.ended || {}, left = m.not_sent || {};
-  const cut = (e.closed || 0) + (e.cancelled || 0), why = [];
-  if (e.cancelled) why.push(`It was cancelled while ${many(e.cancelled, "host")} had pages.`);
+  const cut = (e.closed || 0) + (e.canceled || 0), why = [];
+  if (e.canceled) why.push(`It was canceled while ${many(e.canceled, "host")} had pages.`);
   if (e.closed) why.push(`It was closed while ${many(e.closed, "host")} had pages.`);
   if (!cut) why.push(e.budget || e.refused ? "No page was waiting." : "All pages were done.");
   if (e.done) why.push(`${many(e.done, "host")} done.`);
   const parts = [];
-  for (const [key, text] of [["cancelled", "cancelled"], ["closed", "waiting when it was closed"], ["budget", "over the budget"], ["refused", "of hosts that refuse"]]) {
+  for (const [key, text] of [["canceled", "canceled"], ["closed", "waiting when it was closed"], ["budget", "over the budget"], ["refused", "of hosts that refuse"]]) {
     if (left[key]) parts.push(`${many(left[key], "page")} ${text}`);
   }
   if (m.frontier?.waiting) parts.push(`${many(m.frontier.waiting, "page")} in the frontier`);

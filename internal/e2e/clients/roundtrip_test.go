@@ -446,7 +446,7 @@ func TestCancelEndsTheWait(t *testing.T) {
 				time.AfterFunc(5*time.Second, func() { close(cancel) })
 				_, err := client.Do(req)
 				if took := time.Since(began); !errors.Is(err, context.Canceled) || took != 5*time.Second {
-					t.Errorf("got error %v after %v, want a cancelled request after 5s", err, took)
+					t.Errorf("got error %v after %v, want a canceled request after 5s", err, took)
 				}
 			})
 		})

@@ -204,7 +204,7 @@ func TestFailed(t *testing.T) {
 				if slower := s.ResponseTime > before.ResponseTime; slower != (!test.unsent && test.after > 0) {
 					t.Errorf("the response time was %v, and is %v", before.ResponseTime, s.ResponseTime)
 				}
-				if canceled := s.Ended == report.EndingCancelled; canceled != (name == "canceled") {
+				if canceled := s.Ended == report.EndingCanceled; canceled != (name == "canceled") {
 					t.Errorf("got ending %q", s.Ended)
 				}
 				began := time.Now()

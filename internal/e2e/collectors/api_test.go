@@ -132,7 +132,7 @@ func TestEveryFaultIsReported(t *testing.T) {
 			},
 			"FollowSitemaps FollowSitemaps FollowSitemaps", []string{"Window", "MaxURLs", "Scope(9)"},
 		},
-		{"MaxDelay and SkipAbove", []collyrobots.Option{collyrobots.MaxDelay(0), collyrobots.SkipAbove(-2)}, "MaxDelay SkipAbove", []string{"0s", "-2ns"}},
+		{"MaxDelay and SkipAbove", []collyrobots.Option{collyrobots.MaxDelay(-1), collyrobots.SkipAbove(-2)}, "MaxDelay SkipAbove", []string{"-1ns", "-2ns"}},
 		{
 			"two invalid tokens", []collyrobots.Option{collyrobots.ProductToken("Example Bot", "ExampleBot", "ExampleBot/1.0")},
 			"ProductToken ProductToken", []string{`"Example Bot"`, `"ExampleBot/1.0"`},
@@ -162,7 +162,7 @@ func TestEveryFaultIsReported(t *testing.T) {
 // the pattern.
 func TestFaultsInsideForHosts(t *testing.T) {
 	_, err := collyrobots.New(collyrobots.ForHosts("*.a.test",
-		collyrobots.MinDelay(-1), collyrobots.MaxDelay(0), collyrobots.SkipAbove(0), collyrobots.DryRun()))
+		collyrobots.MinDelay(-1), collyrobots.MaxDelay(-1), collyrobots.SkipAbove(-1), collyrobots.DryRun()))
 	counts := map[string]int{}
 	for _, fault := range kit.FaultsOf(err) {
 		counts[fault.Option]++

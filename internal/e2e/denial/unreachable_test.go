@@ -638,7 +638,7 @@ func TestDenialsWithOnDeniedAreLoggedAsDebug(t *testing.T) {
 	for i := range 3 {
 		c.Visit(fmt.Sprint("http://a.test/", i))
 	}
-	if log := withoutNoDelay(&lines); strings.Count(log, "level=INFO") != 0 || strings.Count(log, "level=DEBUG") != 3 || strings.Contains(log, "OnDenied") {
+	if log := withoutNoDelay(&lines); strings.Count(log, "level=INFO") != 0 || strings.Count(log, "level=DEBUG msg=\"request denied\"") != 3 || strings.Contains(log, "set OnDenied") {
 		t.Errorf("got log %s", log)
 	}
 }

@@ -56,13 +56,13 @@ func TestEnded(t *testing.T) {
 		}
 		cancel(errors.New("enough"))
 		c.Wait()
-		want["slow.test"] = "cancelled"
-		want["hangs.test"] = "cancelled"
+		want["slow.test"] = "canceled"
+		want["hangs.test"] = "canceled"
 		if got := endings(); !reflect.DeepEqual(got, want) {
 			t.Errorf("afterwards: %v, want %v", got, want)
 		}
 		s := c.Robots.Stats()
-		counts := map[report.Ending]int{"done": 2, "budget": 1, "refused": 1, "cancelled": 2}
+		counts := map[report.Ending]int{"done": 2, "budget": 1, "refused": 1, "canceled": 2}
 		if !reflect.DeepEqual(s.Ended, counts) {
 			t.Errorf("%v, want %v", s.Ended, counts)
 		}
@@ -118,7 +118,7 @@ func TestEndedByClose(t *testing.T) {
 }
 
 // TestEndedByCancelWithFrontier checks that a host whose pages are on disk has not ended, until the
-// crawl is cancelled.
+// crawl is canceled.
 func TestEndedByCancelWithFrontier(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"slow.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 100\n")}, func(t *testing.T, web *robotstest.Web) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -133,14 +133,14 @@ func TestEndedByCancelWithFrontier(t *testing.T) {
 		cancel()
 		c.Wait()
 		synctest.Wait() // the goroutine that hands out the pages notices the end of the context
-		if s := kit.HostStats(t, c.Robots, "slow.test"); s.Ended != report.EndingCancelled {
+		if s := kit.HostStats(t, c.Robots, "slow.test"); s.Ended != report.EndingCanceled {
 			t.Errorf("the host ended: %q", s.Ended)
 		}
 	})
 }
 
 // TestEndedByLimitWithFrontier checks the endings of hosts whose pages are in a urlstore.Store because of
-// a limit: after the crawl, when it was cancelled, and after Close.
+// a limit: after the crawl, when it was canceled, and after Close.
 func TestEndedByLimitWithFrontier(t *testing.T) {
 	for name, end := range map[string]func(cancel func(), c *kit.Crawl){
 		"done":   func(_ func(), c *kit.Crawl) { c.Wait() },
@@ -171,7 +171,7 @@ func TestEndedByLimitWithFrontier(t *testing.T) {
 				want := map[string]report.Ending{"budget.test": "budget", "refused.test": "refused", "slow.test": "done"}
 				switch name {
 				case "cancel":
-					want["slow.test"] = "cancelled"
+					want["slow.test"] = "canceled"
 				case "Close":
 					want["slow.test"] = "closed"
 				}

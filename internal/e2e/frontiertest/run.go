@@ -105,7 +105,7 @@ type stop struct {
 	how     func(r *run, store Store, cancel func())
 }
 
-func cancelled(after time.Duration) stop {
+func canceled(after time.Duration) stop {
 	return stop{after: after, how: func(_ *run, _ Store, cancel func()) { cancel() }}
 }
 
@@ -132,15 +132,15 @@ func limited(n int) stop {
 // The pages of the programs start at every second, so a stop comes between them.
 var interruptions = map[string][]stop{
 	"no stop":       nil,
-	"cancel":        {cancelled(3 * time.Second)},
-	"cancel twice":  {cancelled(5 * time.Second), cancelled(7 * time.Second)},
+	"cancel":        {canceled(3 * time.Second)},
+	"cancel twice":  {canceled(5 * time.Second), canceled(7 * time.Second)},
 	"Close":         {closed(5 * time.Second)},
 	"kill at once":  {killed(time.Second)},
 	"kill":          {killed(3 * time.Second)},
 	"kill later":    {killed(9 * time.Second)},
 	"kill three":    {killed(3 * time.Second), killed(5 * time.Second), killed(7 * time.Second)},
 	"MaxPages":      {limited(2)},
-	"MaxPages, all": {limited(3), cancelled(5 * time.Second), killed(3 * time.Second)},
+	"MaxPages, all": {limited(3), canceled(5 * time.Second), killed(3 * time.Second)},
 }
 
 // Run runs each program with each interruption. newStore returns an empty Store.

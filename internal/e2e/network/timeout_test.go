@@ -20,7 +20,7 @@ import (
 )
 
 // deadlineOnly returns a transport that ends a request at the deadline of its context, but not
-// when the context is cancelled, as adapters of fasthttp do. The response for the path silent
+// when the context is canceled, as adapters of fasthttp do. The response for the path silent
 // takes an hour.
 func deadlineOnly(web *robotstest.Web, silent string) http.RoundTripper {
 	next := web.Transport()
@@ -67,9 +67,9 @@ func TestTransportUsesOnlyDeadline(t *testing.T) {
 	}
 }
 
-// TestCloseDuringFetchThatCannotBeCancelled checks that Close ends the wait for robots.txt at
+// TestCloseDuringFetchThatCannotBeCanceled checks that Close ends the wait for robots.txt at
 // once, and returns when such a transport does.
-func TestCloseDuringFetchThatCannotBeCancelled(t *testing.T) {
+func TestCloseDuringFetchThatCannotBeCanceled(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": {}}, func(t *testing.T, web *robotstest.Web) {
 		c := kit.Start(t, web, nil)
 		c.WithTransport(deadlineOnly(web, "/robots.txt"))

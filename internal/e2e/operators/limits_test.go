@@ -129,8 +129,8 @@ func TestRandomBudgets(t *testing.T) {
 					r.Request.Retry()
 				}
 			})
-			cancelled := roll(4) // the site may not see a request that was just written
-			if cancelled {
+			canceled := roll(4) // the site may not see a request that was just written
+			if canceled {
 				time.AfterFunc(5*time.Second, cancel)
 			}
 			for i := range 40 {
@@ -145,7 +145,7 @@ func TestRandomBudgets(t *testing.T) {
 			for _, host := range []string{"a.test", "b.test"} {
 				s := kit.HostStats(t, c.Robots, host)
 				sent := countPages(web.Log(host))
-				if sent > limit || s.PagesSent > limit || s.PagesSent < sent || s.PagesSent > sent && !cancelled || s.Waiting != 0 {
+				if sent > limit || s.PagesSent > limit || s.PagesSent < sent || s.PagesSent > sent && !canceled || s.Waiting != 0 {
 					t.Errorf("seed %d, %s: %d pages were sent, %d are counted, the limit is %d", seed, host, sent, s.PagesSent, limit)
 				}
 			}

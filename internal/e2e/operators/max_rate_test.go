@@ -27,7 +27,7 @@ func TestMaxRateFaults(t *testing.T) {
 		burst int
 		ok    bool
 	}{
-		{1, 1, true}, {0.001, 1, true}, {rate.Every(time.Hour), 100, true}, {0, 0, true}, {0, 5, true}, {0, -1, true}, {rate.Inf, 1, true},
+		{1, 1, true}, {0.001, 1, true}, {rate.Every(time.Hour), 100, true}, {0, 0, true}, {0, 5, true}, {0, -1, false}, {rate.Inf, 1, true},
 		{1, 0, false}, {1, -1, false}, {-1, 1, false}, {rate.Limit(math.NaN()), 1, false}, {rate.Limit(math.Inf(-1)), 1, false},
 	} {
 		p, err := collyrobots.New(collyrobots.MaxRate(test.r, test.burst))

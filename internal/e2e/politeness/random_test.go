@@ -218,11 +218,11 @@ func countingCrawl(t *testing.T, web *robotstest.Web, seed int) {
 	told, unsent := len(started.Wait()), 0
 	for _, e := range answered.Wait() {
 		if e.Took == 0 && e.Status == 0 && errors.Is(e.Err, context.Canceled) {
-			unsent++ // possibly cancelled at the instant at which it could start
+			unsent++ // possibly canceled at the instant at which it could start
 		}
 	}
 	if told != s.Requests || len(answered.Wait()) != s.Requests || n > s.Requests || n < s.Requests-unsent || s.Waiting != 0 {
-		t.Errorf("%d requests in the log, %d in Stats, %d of them cancelled at once; events: %d started, %d answered; %d waiting",
+		t.Errorf("%d requests in the log, %d in Stats, %d of them canceled at once; events: %d started, %d answered; %d waiting",
 			n, s.Requests, unsent, told, len(answered.Wait()), s.Waiting)
 	}
 }

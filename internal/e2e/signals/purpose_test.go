@@ -316,7 +316,7 @@ func TestUsageForHosts(t *testing.T) {
 	c := kit.Start(t, web, nil, collyrobots.Purpose(usage.TrainAI), collyrobots.TDMRep(),
 		collyrobots.ForHosts("a.test"),
 		collyrobots.ForHosts("b.test", collyrobots.Purpose(usage.Search), collyrobots.EnforceUsage()),
-		collyrobots.ForHosts("c.test", collyrobots.IgnoreRobotsWithPermission(), collyrobots.EnforceUsage()),
+		collyrobots.ForHosts("c.test", collyrobots.IgnoreRobotsWithPermission()),
 		collyrobots.ForHosts("*", collyrobots.EnforceUsage()))
 	c.Impolite = true
 	for _, host := range []string{"a", "b", "c", "d"} {

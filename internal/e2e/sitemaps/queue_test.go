@@ -162,7 +162,7 @@ func TestSitemapQueueClosedEarly(t *testing.T) {
 	}
 }
 
-// TestResumeOfSitemapQueue checks that a SitemapQueue that was cancelled and closed while its
+// TestResumeOfSitemapQueue checks that a SitemapQueue that was canceled and closed while its
 // threads had pages continues with these pages and all that follow. Each run also returns the page
 // that the collector refuses.
 func TestResumeOfSitemapQueue(t *testing.T) {

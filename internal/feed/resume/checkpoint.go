@@ -344,7 +344,7 @@ func (c *Checkpoint) isIdle() bool {
 }
 
 // write writes the record if it has changed since the last write. It does so even if the run has
-// just been cancelled.
+// just been canceled.
 func (c *Checkpoint) write() error {
 	r := c.snapshot()
 	if r == nil {

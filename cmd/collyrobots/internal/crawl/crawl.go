@@ -155,6 +155,7 @@ func (s *spider) options(j *job) []collyrobots.Option {
 		collyrobots.Dialect(j.dialect),
 		collyrobots.ProductToken(j.tokens...),
 		collyrobots.MinDelay(j.delay),
+		collyrobots.SkipAbove(j.skipAbove),
 		collyrobots.MaxPages(j.maxPerHost),
 		collyrobots.StopRefused(j.stopRefused),
 		collyrobots.OnDenied(s.onDenied),
@@ -167,9 +168,6 @@ func (s *spider) options(j *job) []collyrobots.Option {
 	options = append(options, j.more...)
 	if j.log != nil {
 		options = append(options, collyrobots.OnEveryEvent(j.log.Event))
-	}
-	if j.skipAbove > 0 {
-		options = append(options, collyrobots.SkipAbove(j.skipAbove))
 	}
 	if j.sitemaps {
 		options = append(options, collyrobots.FollowSitemaps(collyrobots.Feed{Keep: s.keep, Resume: j.resume}))

@@ -16,7 +16,7 @@ const namedHosts = 3
 // left out.
 func (r *summary) printEndings(w io.Writer, width int) {
 	first := true
-	for _, ending := range []report.Ending{report.EndingBudget, report.EndingRefused, report.EndingCancelled} {
+	for _, ending := range []report.Ending{report.EndingBudget, report.EndingRefused, report.EndingCanceled} {
 		var hosts []report.HostStats
 		for _, h := range r.stats.Hosts {
 			if h.Ended == ending {

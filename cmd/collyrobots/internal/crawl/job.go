@@ -165,10 +165,7 @@ func (j *job) set(t *texts) error {
 	if paceBy != collyrobots.ByHost {
 		j.more = append(j.more, collyrobots.PaceBy(paceBy))
 	}
-	if t.adaptive != 0 {
-		j.more = append(j.more, collyrobots.AdaptiveDelay(t.adaptive))
-	}
-	j.more = append(j.more, collyrobots.Jitter(t.jitter), collyrobots.MaxRate(rate.Limit(t.maxRate), 1))
+	j.more = append(j.more, collyrobots.AdaptiveDelay(t.adaptive), collyrobots.Jitter(t.jitter), collyrobots.MaxRate(rate.Limit(t.maxRate), 1))
 	if t.tdmRep {
 		if t.purpose == "" {
 			return errors.New("-tdmrep needs -purpose")

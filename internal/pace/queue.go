@@ -43,7 +43,8 @@ func (g *Group) enter(ctx context.Context, t *Ticket) error {
 	}
 	g.leave(t)
 	g.visit()
-	if !g.asksPacer() && (g.paced == nil && g.unpaced(0) || g.unpaced(g.registry.now())) {
+	isUnpaced := g.paced == nil && g.unpaced(0) || g.unpaced(g.registry.now())
+	if isUnpaced && !g.asksPacer() && !g.queuesForRate() {
 		g.mu.Unlock()
 		return nil
 	}

@@ -37,8 +37,8 @@ type ratePlace struct {
 // LimitRate limits how many requests to all hosts together start per second, except to hosts with
 // Rules.Free. burst requests may start at once. It must be called before any other method.
 //
-// A request waits for the rate in Start, when its host lets it start. It keeps its place before the
-// other requests of its host. If its host stops letting it start, it leaves the queue for the rate, and
+// A request waits for the rate in Start, when its host lets it start. The other requests of the host
+// wait in Enter meanwhile. If its host stops letting it start, it leaves the queue for the rate, and
 // joins it at the end when the host lets it start again. While it waits it has no lease of a Pacer.
 func (h *Hosts) LimitRate(r rate.Limit, burst int) {
 	h.total = &totalRate{
@@ -83,7 +83,31 @@ func (g *Group) rateWait(now instant) time.Duration {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.expected(now)
+	return r.expected(now, r.line.Len()+1)
+}
+
+// rateTime returns the least time until n requests that are made at now have started with the total
+// rate.
+func (g *Group) rateTime(now instant, n int) time.Duration {
+	r := g.registry.total
+	if r == nil || g.rules.Free {
+		return 0
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.expected(now, n)
+}
+
+// queuesForRate reports whether a request waits in Enter only because of the total rate: other requests
+// of the host wait, or would wait for a token. Only one request of a host should wait in Start.
+func (g *Group) queuesForRate() bool {
+	if g.registry.total == nil || g.rules.Free {
+		return false
+	}
+	if g.paced != nil && (g.paced.waiting.front != nil || g.paced.urgent.front != nil) {
+		return true
+	}
+	return g.rateWait(g.registry.now()) > 0
 }
 
 // mayStart is like mayPass. A ticket in Start must also have a token of the total rate.
@@ -170,7 +194,7 @@ func (r *totalRate) take(now instant) (wait time.Duration, ok bool) {
 	if r.line.Len() == 0 && r.limiter.AllowN(r.time(now), 1) {
 		return 0, true
 	}
-	return r.expected(now), false
+	return r.expected(now, r.line.Len()+1), false
 }
 
 // leave forgets t, which has started or no longer waits.
@@ -207,10 +231,10 @@ func (r *totalRate) wakeFront() {
 	}
 }
 
-// expected returns how long a ticket that joins the queue at now waits for its token, if no other leaves
-// before. r.mu is held.
-func (r *totalRate) expected(now instant) time.Duration {
-	missing := float64(r.line.Len()+1) - r.limiter.TokensAt(r.time(now))
+// expected returns how long it takes from now on until n tokens can be taken, including that of the
+// reservation. r.mu is held.
+func (r *totalRate) expected(now instant, n int) time.Duration {
+	missing := float64(n) - r.limiter.TokensAt(r.time(now))
 	if r.next != nil {
 		missing-- // the reservation has taken a token from TokensAt
 	}

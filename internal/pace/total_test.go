@@ -275,6 +275,46 @@ func TestTotalRateStats(t *testing.T) {
 	})
 }
 
+// TestTotalRateKeepsPagesInEnter checks that one request of a host waits in Start, where it may hold what
+// other hosts need, and that the others are counted and wait in Enter.
+func TestTotalRateKeepsPagesInEnter(t *testing.T) {
+	const s = time.Second
+	underRate(t, 1, 2, Rules{}, func(t *testing.T, w *town) {
+		h := w.hosts.At(time.Now(), "a.test")
+		for i := range 6 {
+			go func() {
+				var ticket Ticket
+				defer ticket.End()
+				h.Enter(t.Context(), &ticket)
+				w.note("enters %d", i)
+				h.Start(t.Context(), &ticket, true)
+				w.note("starts %d", i)
+			}()
+			synctest.Wait()
+		}
+		if stats := h.Stats(time.Now()); stats.Waiting != 3 || stats.Cause != MaxRate {
+			t.Errorf("%d requests wait because of %s", stats.Waiting, stats.Cause)
+		}
+		if last := h.LastStart(time.Now(), 4).Sub(w.start); last != 4*s {
+			t.Errorf("LastStart = %v", last)
+		}
+		time.Sleep(time.Minute)
+		w.check(`
+0s enters 0
+0s starts 0
+0s enters 1
+0s starts 1
+0s enters 2
+1s starts 2
+1s enters 3
+2s starts 3
+2s enters 4
+3s starts 4
+3s enters 5
+4s starts 5`)
+	})
+}
+
 // TestMayEnterUnderTotalRate checks that Enter is not omitted while requests wait for the rate.
 func TestMayEnterUnderTotalRate(t *testing.T) {
 	underRate(t, 1, 1, Rules{}, func(t *testing.T, w *town) {

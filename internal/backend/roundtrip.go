@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/gocolly/colly/v2"
@@ -168,17 +169,63 @@ func WaitContext(req *http.Request) (ctx context.Context, stop func()) {
 	if canceled == nil {
 		return req.Context(), func() {}
 	}
-	ctx, cancel := context.WithCancel(req.Context())
-	go func() {
-		select {
-		case <-canceled:
-			if !isPast(ctx) { // http.Client closes the channel when its Timeout is over
-				cancel()
-			}
-		case <-ctx.Done():
+	w := &waitContext{Context: req.Context(), canceled: canceled}
+	return w, w.stop
+}
+
+// A waitContext is the context of a request that has the deprecated channel Cancel. Each request of an
+// http.Client with a Timeout has one. Most requests do not wait, so the goroutine that watches the
+// channel is started by the first call of Done.
+type waitContext struct {
+	context.Context // of the request
+	canceled        <-chan struct{}
+	once            sync.Once
+	merged          context.Context // ends with both; nil before Done was called
+	cancel          context.CancelFunc
+}
+
+// Done implements context.Context.
+func (w *waitContext) Done() <-chan struct{} {
+	w.once.Do(func() {
+		w.merged, w.cancel = context.WithCancel(w.Context)
+		go w.watch()
+	})
+	return w.merged.Done()
+}
+
+// watch ends w.merged when the channel is closed.
+func (w *waitContext) watch() {
+	select {
+	case <-w.canceled:
+		if !isPast(w.Context) { // http.Client closes the channel when its Timeout is over
+			w.cancel()
 		}
-	}()
-	return ctx, cancel
+	case <-w.merged.Done():
+	}
+}
+
+// Err implements context.Context.
+func (w *waitContext) Err() error {
+	err := w.Context.Err()
+	if err != nil {
+		return err
+	}
+	select {
+	case <-w.canceled:
+		if !isPast(w.Context) {
+			return context.Canceled
+		}
+	default:
+	}
+	return nil
+}
+
+// stop ends the goroutine of w, if there is one. No other method is called afterwards.
+func (w *waitContext) stop() {
+	w.once.Do(func() {})
+	if w.cancel != nil {
+		w.cancel()
+	}
 }
 
 // isPast reports whether the deadline of ctx has passed, so that ctx ends by itself.

@@ -206,7 +206,7 @@ func (p *Policies) warnOfName(s *HostSettings, before *Reader, token, userAgent 
 	if token == "" && userAgent != DefaultUserAgent && !s.ByCollector() {
 		p.report.Warn("user agent names no crawler, only the groups for * apply; set ProductToken", "agent", userAgent)
 	}
-	if userAgent == GoUserAgent {
+	if userAgent == GoUserAgent && s.Tokens == nil {
 		p.report.Warn("requests have no User-Agent header, so net/http sends its own; set the header, or ProductToken", "agent", userAgent)
 	}
 }

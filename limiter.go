@@ -66,33 +66,13 @@ func (g Grouping) String() string {
 }
 
 // PaceBy makes the hosts of a group share one pace, so that a server with many names gets no more
-// requests than a server with one name. The default is ByHost.
+// requests than a server with one name. The default is ByHost: each host has its own pace.
 //
 // The longest delay of all hosts of the group applies to each of them, and a response with status
-// 429 or 503 of one host slows all of them down. If ForHosts gives the hosts different settings,
-// the group uses the longest MinDelay, MaxDelay, MaxBackOff and AdaptiveDelay, the smallest
-// MaxInFlight, and DelayFromEnd if one host has it. The group is open while the CrawlHours of all
-// hosts allow requests. If these hours have no time in common, nothing is requested. The waiting
-// pages take turns: one page of each host, then the next page of each host. Requests for
-// robots.txt, sitemaps and redirects go first, as they do for one host. With SharedPace, the name
-// that Pacer.Acquire gets is that of the group.
-//
-// With ByAddress, the plugin looks up the name of a host with net.DefaultResolver before the first
-// request to it. A look-up takes at most five seconds, and at most 32 names are looked up at once.
-// After an hour, the name is looked up again when no request of the host waits or is in flight. If
-// a name has several addresses, the group is that of the lowest IPv4 address or, if there is none,
-// of the lowest IPv6 address. So two hosts that share only some of their addresses may belong to
-// different groups.
-//
-// In two cases the group is not known, and the host has its own pace:
-//
-//   - Its requests go through a proxy. The plugin assumes this if the Proxy function of the
-//     transport is http.ProxyFromEnvironment and chooses a proxy, if it is another function, or if
-//     a connection leads to a proxy. The plugin does not look up the names of such hosts.
-//   - The look-up fails. It is tried again after a minute. If the transport reports the address of
-//     a connection, as an http.Transport does, that address determines the group from then on. This
-//     also holds if the transport has its own dialer and uses an address that the look-up has not
-//     returned.
+// 429 or 503 of one host slows all of them down. Their waiting pages take turns. With SharedPace,
+// the name that Pacer.Acquire gets is that of the group. With ByAddress, the plugin looks up the
+// name of a host before the first request to it. If that fails, or if the requests go through a
+// proxy, the host has its own pace. Any other value of g is an OptionError. See docs/one-pace.md.
 func PaceBy(g Grouping) Option {
 	return hostOption("PaceBy", func(s *judge.HostSettings) { s.Grouping = exchange.Sharing(g) },
 		faultIf(g > ByAddress, "PaceBy", "there is no %v", g)).with(g)

@@ -312,7 +312,7 @@ func faultIf(bad bool, option, reason string, args ...any) error {
 // Polite sets the options for sites that you do not own: MinDelay(time.Second), Jitter(0.25),
 // AdaptiveDelay(1), StopRefused(5) and RetryThrottled(3). It also replaces such options that are given
 // before it. Options after it override it: Polite(), MinDelay(5*time.Second) sets another minimum, and
-// Polite(), Jitter(0) switches the random share off.
+// Polite(), Jitter(0) switches the random share off. See docs/delays.md.
 func Polite() Option {
 	parts := []Option{
 		MinDelay(time.Second),
@@ -327,19 +327,20 @@ func Polite() Option {
 	return o
 }
 
-// Dialect sets the dialect that robots.txt is read in. The default is dialect.RFC9309.
+// Dialect sets the dialect that robots.txt is read in. The default is dialect.RFC9309. See
+// docs/dialects.md.
 func Dialect(d dialect.Dialect) Option {
 	return hostOption("Dialect", func(s *judge.HostSettings) { s.Dialect = d }).with(d)
 }
 
 // ProductToken sets the names to look for in robots.txt, the most specific first: "Googlebot-News",
-// "Googlebot". By default, the name is taken from the user agent of each request; see
+// "Googlebot". By default, the name is the product token of the user agent of each request; see
 // dialect.ProductToken.
 //
-// A token is a name and not a user agent: it has no blanks, slashes or version. RFC 9309, section
-// 2.2.1, allows letters, "_" and "-". Some names in use also have digits and dots. They are
-// accepted, and a warning is logged if the dialect can never find a group for them. Under
-// dialect.Temoto the token replaces the user agent that the built-in check passes to temoto.
+// A token is a name such as ExampleBot, without version, blanks and slashes. New returns an
+// OptionError for any other text, and logs a warning if the dialect can never find a group for the
+// name. Under dialect.Temoto the token replaces the user agent that the built-in check passes to
+// temoto. See docs/robots-txt.md.
 func ProductToken(tokens ...string) Option {
 	faults := []error{faultIf(len(tokens) == 0, "ProductToken", "names no token")}
 	for _, t := range tokens {
@@ -363,26 +364,25 @@ func isName(s string) bool {
 }
 
 // MinDelay sets a minimum time between the starts of two requests to one host, whatever its
-// robots.txt asks for. It applies from the first request, which is the one for robots.txt. The
-// default is zero, which means no minimum: a host without a Crawl-delay gets requests as fast as
-// Colly sends them. Five of six real robots.txt files have no Crawl-delay, so set about a second
-// for sites that you do not own. docs/delays.md has the figures.
+// robots.txt asks for. The default is zero: a host without a Crawl-delay gets requests as fast as
+// Colly sends them. Most sites ask for no delay, so set about a second for sites that you do not
+// own. The option applies from the first request, which is the one for robots.txt. A negative d is
+// an OptionError. See docs/delays.md.
 func MinDelay(d time.Duration) Option {
 	return hostOption("MinDelay", func(s *judge.HostSettings) { s.Pace.MinDelay = d },
 		faultIf(d < 0, "MinDelay", "%v is negative", d)).with(d)
 }
 
 // ForHosts sets options for the hosts that match pattern. It accepts Polite, Dialect, ProductToken,
-// MinDelay, MaxDelay, SkipAbove, Jitter, HonorDelays, CrawlHours, AdaptiveDelay,
-// DelayFromEnd, MaxInFlight, MaxBackOff, RetryThrottled, StopRefused, MaxPages, Revalidate,
-// PaceBy, RobotsTxt, WhenUnreachable, WhenForbidden, Purpose, EnforceUsage,
-// TDMRep, EnforceRobotsTags and IgnoreRobotsWithPermission. The options that are given before ForHosts also
-// apply to these hosts, unless opts change them. If several patterns match a host, the first one
-// applies.
+// HonorDelays, IgnoreRobotsWithPermission, RobotsTxt, WhenUnreachable, WhenForbidden, MinDelay,
+// MaxDelay, SkipAbove, Jitter, AdaptiveDelay, DelayFromEnd, MaxInFlight, MaxBackOff,
+// RetryThrottled, CrawlHours, PaceBy, MaxPages, StopRefused, Purpose, EnforceUsage, TDMRep,
+// EnforceRobotsTags and Revalidate. The options before it also apply to these hosts, unless opts
+// change them. The first pattern that matches a host applies.
 //
-// A pattern is a host name in lower-case ASCII ("xn--..." for international names), with the port
-// if it is not the default port of the scheme. In the pattern, "*" stands for any characters,
-// including dots, and "?" stands for one character: "*.example.com", "*:8080".
+// A pattern is a host name in lower-case ASCII, with the port unless it is that of the scheme. In
+// it, "*" stands for any characters, including dots, and "?" for one character: "*.example.com",
+// "*:8080". See docs/options.md.
 func ForHosts(pattern string, opts ...Option) Option {
 	faults := []error{patternFault(pattern)}
 	own := new(config)
@@ -430,8 +430,10 @@ func insideForHosts(pattern string, err error) error {
 	return &OptionError{Option: "ForHosts", Reason: reason, Err: err}
 }
 
-// IgnoreRobotsWithPermission allows every request without fetching robots.txt. Use it inside
-// ForHosts, for hosts whose owner has agreed. MinDelay, CrawlHours and AdaptiveDelay still apply.
+// IgnoreRobotsWithPermission allows every request without requesting robots.txt. Use it inside
+// ForHosts, for hosts whose owner has agreed. The other options still apply to these hosts, such as
+// MinDelay, CrawlHours and AdaptiveDelay. It cannot be combined with options about robots.txt, such
+// as RobotsTxt and WhenForbidden. See docs/robots-txt.md.
 func IgnoreRobotsWithPermission() Option {
 	return hostOption("IgnoreRobotsWithPermission", func(s *judge.HostSettings) {
 		s.IgnoreRobots = true
@@ -439,21 +441,20 @@ func IgnoreRobotsWithPermission() Option {
 	})
 }
 
-// DryRun makes the plugin decide and report, but enforce nothing. Every request is sent at once.
+// DryRun makes the plugin decide and report, but enforce nothing: every request is sent at once.
 // OnDenied is called for the requests that would not have been sent, and Stats has the delays that
-// would have been kept.
+// would have been kept. See docs/built-in-check.md.
 func DryRun() Option {
 	return option("DryRun", func(c *config) { c.dryRun = true })
 }
 
 // Shadow also computes the decisions of other dialects about each page, without obeying them. Stats
-// lists the URLs whose decisions differ from those of the dialect in force. Use Shadow before a
-// spider changes to another dialect.
+// lists the URLs whose decisions differ from those of the dialect in force. Use it before a spider
+// changes to another dialect. New returns an OptionError if there is no dialect.
 //
-// Shadow causes no requests. Each dialect costs the memory of one more policy for every site and
-// the time of one more decision for every page. For most files a decision takes less than a
-// microsecond, and for the worst ones a few milliseconds. Under [dialect.Temoto] it takes
-// milliseconds for a file with hundreds of wildcards, and up to a second for the worst ones.
+// Shadow causes no requests. Each dialect costs the memory of one more policy for every site, and
+// one more decision for every page, which usually takes less than a microsecond. Under
+// [dialect.Temoto], a decision may take up to a second. See docs/built-in-check.md.
 func Shadow(dialects ...dialect.Dialect) Option {
 	dialects = slices.Clone(dialects)
 	o := option("Shadow", func(c *config) { c.shadows = dialects },
@@ -463,40 +464,41 @@ func Shadow(dialects ...dialect.Dialect) Option {
 
 // DelayFromEnd counts every delay from the end of a response instead of the start of its request. A
 // slow server then gets fewer requests. While a delay is in force, at most one request of a host is
-// in flight.
+// in flight. See docs/delays.md.
 func DelayFromEnd() Option {
 	return hostOption("DelayFromEnd", func(s *judge.HostSettings) { s.Pace.FromEnd = true })
 }
 
 // MaxInFlight sets how many requests of one host may be in flight at once. A request is in flight
-// from its start until the body of its response has been read. If its collector has callbacks in
-// OnResponseHeaders, it is in flight until they have been called, because they may visit the host.
+// from its start until the body of its response has been read. By default, or if n is zero, one
+// request is in flight while a delay is in force, and otherwise as many as Colly sends.
 //
-// By default, one request is in flight while a Crawl-delay or MinDelay is in force, and otherwise
-// as many as Colly sends. That one request counts for at most a minute, or for ten delays if that
-// is longer, because its body may never end. Under MaxInFlight, each request counts until its end,
-// so the collector should have a request timeout.
+// By default, a request counts for at most a minute, or for ten delays if that is longer, because
+// its body may never end. Under MaxInFlight, each request counts until its end, so the collector
+// should have a request timeout. A negative n is an OptionError. See docs/delays.md.
 func MaxInFlight(n int) Option {
 	return hostOption("MaxInFlight", func(s *judge.HostSettings) { s.Pace.MaxInFlight = n },
 		faultIf(n < 0, "MaxInFlight", "%d is negative", n)).with(n)
 }
 
-// MaxDelay caps crawl delays at d. A host that asks for a longer delay is crawled faster than it
-// asks, and a warning is logged. Without MaxDelay and SkipAbove, every crawl delay is kept, however
+// MaxDelay caps crawl delays at d: a host that asks for a longer delay is crawled faster than it
+// asks, and a warning is logged. By default, or if d is zero, every crawl delay is kept, however
 // long it is. A host whose crawl delay is longer than SkipAbove is skipped, also if MaxDelay is
-// set.
+// set. New returns an OptionError if d is negative, shorter than MinDelay, or not shorter than
+// SkipAbove. See docs/delays.md.
 func MaxDelay(d time.Duration) Option {
 	return hostOption("MaxDelay", func(s *judge.HostSettings) { s.MaxDelay = d },
 		faultIf(d < 0, "MaxDelay", "%v is negative", d)).with(d)
 }
 
-// SkipAbove skips hosts that ask for a longer crawl delay than d, and a warning is logged. Their
-// pages are denied with report.ReasonDelay. Crawl delays up to d are kept, or capped by MaxDelay.
+// SkipAbove skips hosts that ask for a longer crawl delay than d: their pages are denied with
+// report.ReasonDelay, and a warning is logged. By default, or if d is zero, no host is skipped. New
+// returns an OptionError if d is negative or shorter than MinDelay.
 //
 // A skipped host still gets requests for its robots.txt, at least d apart, so that it is crawled
-// once it asks for less. If only some of the robots.txt files that apply to a host ask for more
-// than d, for example the file for http but not the one for https, the pages of the others are
-// fetched, at least d apart.
+// once it asks for less. If only one of the robots.txt files of a host asks for more than d, such
+// as the one for http, the pages of the other file are fetched, at least d apart. See
+// docs/delays.md.
 func SkipAbove(d time.Duration) Option {
 	return hostOption("SkipAbove", func(s *judge.HostSettings) { s.SkipAbove = d },
 		faultIf(d < 0, "SkipAbove", "%v is negative", d)).with(d)
@@ -506,7 +508,7 @@ func SkipAbove(d time.Duration) Option {
 // once. All requests count, also robots.txt and sitemaps. Each host has its own delay as well, which
 // never becomes shorter: a request waits for the rate when its host lets it start. Hosts take turns.
 // With SharedPace, the limit holds for each process. A dry run does not wait. If r is 0 or rate.Inf,
-// there is no limit. docs/limits.md has the details.
+// there is no limit. See docs/limits.md.
 func MaxRate(r rate.Limit, burst int) Option {
 	valid := r >= 0
 	return option("MaxRate", func(c *config) {
@@ -519,9 +521,9 @@ func MaxRate(r rate.Limit, burst int) Option {
 
 // Jitter makes each gap between two requests to a host longer than the delay by a random share of
 // it, which is between 0 and f. With MinDelay(time.Second) and Jitter(0.25), the gaps are between 1
-// and 1.25 seconds. No gap becomes shorter. It applies to the delay in force, whatever its source,
-// but not to a Retry-After or to CrawlHours. f is at most 1. If it is 0, which is the default, the
-// gaps are as long as the delay.
+// and 1.25 seconds. No gap becomes shorter. The option applies to every delay, but not to a
+// Retry-After or to CrawlHours. The default is zero, which means no random share. New returns an
+// OptionError if f is not between 0 and 1. See docs/delays.md.
 func Jitter(f float64) Option {
 	valid := f >= 0 && f <= 1
 	return hostOption("Jitter", func(s *judge.HostSettings) { s.Pace.Jitter = f },
@@ -530,26 +532,12 @@ func Jitter(f float64) Option {
 
 // AdaptiveDelay makes the delay of each host at least factor times its response time, so that a
 // host that becomes slow gets fewer requests. With a factor of 1, a host works on one request at a
-// time on average. With 0.5, it works on two requests, and with 2, it works on one request for half
-// of the time. Without AdaptiveDelay, or if factor is 0, the response time has no effect.
+// time on average. With 0.5, it works on two requests, and with 2, on one for half of the time. By
+// default, or if factor is zero, the response time has no effect.
 //
-//   - The response time is the time from the start of a request to the header of its response. It
-//     is smoothed: a slower response has a weight of one half, and a faster one of one quarter. A
-//     single response counts as at most four times the smoothed time, or one second if that is
-//     longer.
-//   - A faster response counts only if its status is 2xx or 304, because errors and redirects may
-//     be fast on a slow host. The response to robots.txt does not count. A request without a
-//     response, for example because of a timeout, counts as slow if it took longer than the
-//     smoothed time.
-//   - The longest of this delay, Crawl-delay, MinDelay and the back-off applies. MaxBackOff limits
-//     the adaptive delay. Under MaxBackOff(0), the limit is five minutes.
-//   - At most 1/factor requests of a host, rounded up, are in flight, so a factor of 1 or more
-//     allows one, and 0.25 allows four. MaxInFlight replaces this limit. While a Crawl-delay or
-//     MinDelay is in force, one request is in flight, as without AdaptiveDelay. Under Frontier and
-//     SharedPace it is also one.
-//
-// report.HostStats.ResponseTime is the smoothed time. AutoThrottle of Scrapy is similar: its target
-// concurrency is 1/factor. See https://docs.scrapy.org/en/latest/topics/autothrottle.html.
+// The longest of this delay, Crawl-delay, MinDelay and the back-off applies. MaxBackOff limits this
+// delay. At most 1/factor requests of a host, rounded up, are in flight, unless MaxInFlight is set.
+// A negative or infinite factor is an OptionError. See docs/back-off.md.
 func AdaptiveDelay(factor float64) Option {
 	valid := factor >= 0 && !math.IsInf(factor, 1)
 	return hostOption("AdaptiveDelay", func(s *judge.HostSettings) { s.Pace.Adaptive = factor },
@@ -557,8 +545,9 @@ func AdaptiveDelay(factor float64) Option {
 }
 
 // MaxBackOff limits the delay that responses with status 429 and 503 cause. It does not shorten a
-// Retry-After. If d is zero, such responses cause no delay, and the pace is not reduced after a
-// Retry-After has passed either. The default is five minutes.
+// Retry-After. The default is five minutes. If d is zero, such responses cause no delay, and the
+// rate is not reduced after a Retry-After has passed. A negative d is an OptionError. See
+// docs/back-off.md.
 func MaxBackOff(d time.Duration) Option {
 	limit := d
 	if limit == 0 {
@@ -569,80 +558,58 @@ func MaxBackOff(d time.Duration) Option {
 }
 
 // RetryThrottled requests a page that was answered with status 429 or 503 again, up to n times,
-// before the spider sees the response. The retries keep the pace of the host. The page holds its
-// LimitRule slot while it waits. If the host is not to be requested for more than five minutes, the
-// spider gets the response instead. A request whose body cannot be read twice is not sent again.
-// The default is zero, which means no retries.
+// before the spider sees the response. The default is zero, which means no retries. A negative n is
+// an OptionError.
+//
+// The retries keep the pace of the host. The page holds its LimitRule slot while it waits. If the
+// host may not be requested for more than five minutes, or if the body of the request cannot be
+// read twice, the spider gets the response instead. See docs/back-off.md.
 func RetryThrottled(n int) Option {
 	return hostOption("RetryThrottled", func(s *judge.HostSettings) { s.RetryThrottled = n },
 		faultIf(n < 0, "RetryThrottled", "%d is negative", n)).with(n)
 }
 
-// StopRefused stops a host after it has refused n requests in a row. Its pages are then denied with
-// report.ReasonRefused, including pages that already wait for the host. After an hour, one page may be
-// sent as a probe. If the host refuses the probe, the time until the next probe doubles, up to a
-// day. If the probe succeeds, the stop ends. If the probe gets another status, such as 500, or no
-// response, the time until the next probe stays the same. Decision.NextTry is the time of the next
-// probe.
+// StopRefused stops a host that has refused n requests in a row. Its pages are then denied with
+// report.ReasonRefused, also those that already wait. After an hour, one page is sent as a probe.
+// If the host refuses it, the next probe follows after two hours, and so on up to a day. By
+// default, or if n is zero, refusals are counted, and no host is stopped. A negative n is an
+// OptionError.
 //
-// A host refuses a page if it answers with status 401, 403 or 451, if it answers with a challenge
-// of Cloudflare ("cf-mitigated: challenge") or AWS WAF ("x-amzn-waf-action") and any status, or if
-// it resets the connection within ten seconds after the request and before the response. A response
-// with status 200 to 299, 304, 404 or 410 is a success, and the count starts again. Other responses
-// are neither. 429 and 503 cause a back-off; a challenge with such a status is also a refusal. A
-// refusal does not change the pace and is not retried. The plugin does not try to get around it.
-//
-// Responses to robots.txt and sitemaps are not counted. The robots.txt of a stopped host is still
-// requested, but its sitemaps are not. An error of a proxy is not a refusal of the host: a rejected
-// CONNECT, status 407, a response to an http URL that a proxy marks as its own (with the header
-// X-Squid-Error, or Proxy-Status with an error, RFC 9209), or a reset connection to a proxy. A 403
-// of a proxy without such a header counts as one of the host.
-//
-// Without StopRefused, or if n is zero, no host is stopped. report.HostStats.Refusals always counts the
-// refusals, and ten in a row cause a warning and an report.EventRefused. Each process counts for itself:
-// the count is not part of SharedPace or a Store.
+// A refusal is a response with status 401, 403 or 451, a challenge of Cloudflare or AWS WAF, or a
+// connection that is reset right after the request. 429 and 503 are not refusals. Responses to
+// robots.txt and sitemaps do not count. Each process counts for itself. See docs/back-off.md.
 func StopRefused(n int) Option {
 	return hostOption("StopRefused", func(s *judge.HostSettings) { s.StopRefused = n },
 		faultIf(n < 0, "StopRefused", "%d is negative", n)).with(n)
 }
 
-// MaxPages sends at most n pages of a host. Further pages are denied with report.ReasonBudget. New pages
-// are denied at once. Pages that already wait for the host are denied when the next request of the
-// host ends, without waiting for its delay. If n is zero, there is no limit.
+// MaxPages sends at most n pages of a host. Further pages are denied with report.ReasonBudget, also
+// those that already wait. By default, or if n is zero, there is no limit. A negative n is an
+// OptionError.
 //
-// A page counts when it is sent. Denied pages, pages from the collector's CacheDir, fresh pages that
-// Revalidate does not request, and pages that could not be sent, for example because the host has no
-// address, are not counted. A page that is about to be sent counts as well, until it fails before
-// it is sent. A page counts only once if it is sent again after 429, 503 or a lost connection, or
-// if it is redirected within its host. A redirect to another host counts as a page of that host,
-// and is denied if the budget of that host is used up. A request that the program repeats, for
-// example with Request.Retry, counts again. The HEAD request of Collector.CheckHead also counts.
-// robots.txt and sitemaps are not counted.
-//
-// All collectors and clients of the Plugin count together. The count starts at zero in each run,
-// and is not shared with other processes. With Frontier, the pages over the budget are kept for the
-// next run.
+// A page counts when it is sent, and once if it is sent again after 429, 503 or a lost connection,
+// or if it is redirected within its host. robots.txt, sitemaps and pages that are not requested do
+// not count. All collectors and clients of the Plugin count together. The count starts at zero in
+// each run, and is not shared with other processes. See docs/limits.md.
 func MaxPages(n int) Option {
 	return hostOption("MaxPages", func(s *judge.HostSettings) { s.MaxPages = n },
 		faultIf(n < 0, "MaxPages", "%d is negative", n)).with(n)
 }
 
 // HonorDelays keeps the Crawl-delay, Request-rate and Visit-time of a robots.txt also under a
-// dialect that ignores them. They are read as under dialect.RFC9309, which has Crawl-delay. Only
-// dialect.Seznam has Request-rate, and no dialect has Visit-time.
+// dialect that ignores them. The default depends on the dialect: dialect.RFC9309 and dialect.CocCoc
+// have Crawl-delay, dialect.Seznam has Request-rate, and no dialect has Visit-time.
 //
-//   - "Request-rate: 10/1m 0600-1459" lets one request start every six seconds between 6:00 and
-//     15:00 UTC. Without a window, it holds for the whole day. The longest delay of Request-rate,
-//     Crawl-delay and MinDelay applies. MaxDelay limits it, and SkipAbove does not compare it.
-//   - "Visit-time: 2200-0559" lets requests start only between 22:00 and 6:00 UTC. At other times
-//     pages wait, and only robots.txt is requested. A redirect of a collector that would have to
-//     wait long fails with [ErrRedirectWait].
+// "Request-rate: 10/1m" lets one request start every six seconds. MaxDelay limits it, and SkipAbove
+// does not compare it. "Visit-time: 2200-0559" lets requests start only between 22:00 and 6:00 UTC.
+// At other times, pages wait, and only robots.txt is requested. See docs/dialects.md.
 func HonorDelays() Option {
 	return hostOption("HonorDelays", func(s *judge.HostSettings) { s.HonorDelays = true })
 }
 
 // FollowSitemaps also crawls the pages of the sitemaps that the robots.txt files of the crawled
-// sites name.
+// sites name. By default, sitemaps are not read. New returns an OptionError for each fault of f.
+// See docs/sitemaps.md.
 func FollowSitemaps(f Feed) Option {
 	return option("FollowSitemaps", func(c *config) { c.feed = &f }, feedFaults(f)...).with(omitted)
 }
@@ -655,61 +622,45 @@ func feedFaults(f Feed) (faults []error) {
 	return faults
 }
 
-// OnDenied sets a function that is called for each request of a collector that is not sent. err is
-// the reason: a *DisallowedError, a *report.PrivateNetworkError, a *report.ShardError, a *report.PaceError,
-// ErrRedirectWait, ErrClosed, or the cause of the collector's context. Such a request fails like
-// any other: OnError is called, and Visit returns an error that wraps the reason, unless the
-// collector is Async.
+// OnDenied sets a function that is called once for each request of a collector that is not sent.
+// err is the reason: a *DisallowedError, a *report.PrivateNetworkError, a *report.ShardError, a
+// *report.PaceError, ErrRedirectWait, ErrClosed, or the cause of the collector's context. Such a
+// request fails like any other, and OnError is also called.
 //
-// The function is called once for each request, on the goroutine of the request, while that holds
-// no slot of a LimitRule. It may therefore take its time and visit other pages. In a dry run it is
-// called when the response has arrived.
-//
-// The function may also call r.Retry. A request that robots.txt denies is denied again until the
-// file has been read again, at Decision.Expires. A request and its retries are denied at most ten
-// times for the same reason by the same reading of the file. The next retry is aborted, which ends
-// a loop, and this is logged once. The reason may also pass: a robots.txt could not be read, the
-// Pacer failed, or a redirect led to a denied URL. In these cases the next retries are not aborted.
-// They wait for a second each, and the function is not called for them.
-//
-// If Collector.CheckHead makes two requests of a Visit, the function is called for each of them
-// that is denied. If OnDenied is given several times, the functions are called one after the other,
-// in the order of the options.
+// The function is called on the goroutine of the request, which holds no slot of a LimitRule, so it
+// may visit other pages, and may call r.Retry. In a dry run, it is called when the response has
+// arrived. OnDenied may be given several times. A nil f is an OptionError. See docs/faq.md.
 func OnDenied(f func(r *colly.Request, err error)) Option {
 	return option("OnDenied", func(c *config) { c.onDenied = append(c.onDenied, f) }, faultIf(f == nil, "OnDenied", "the function is nil")).with(omitted)
 }
 
-// OnEvent sets a function that is called for each Event of the crawl; see Plugin.Listen. If OnEvent is
-// given several times, each function gets all events, independently of the others.
+// OnEvent sets a function that is called for each Event of the crawl; see Plugin.Listen. Events are
+// dropped while f is too slow. If OnEvent is given several times, each function gets all events,
+// independently of the others. A nil f is an OptionError. See docs/troubleshooting.md.
 func OnEvent(f func(Event)) Option {
 	return option("OnEvent", func(c *config) { c.onEvent = append(c.onEvent, f) }, faultIf(f == nil, "OnEvent", "the function is nil")).with(omitted)
 }
 
-// OnEveryEvent is like OnEvent, but no event is dropped: while more than 4,096 events wait for f, or
-// more than 16 MiB of robots.txt files, the crawl waits for f. It is the option for an audit log. f
-// must not wait for a request of the plugin, because that may wait for f. Check and Acquire may request
-// robots.txt, so f must not call them.
+// OnEveryEvent is like OnEvent, but no event is dropped: while more than 4,096 events, or more than
+// 16 MiB of robots.txt files, wait for f, the crawl waits. It is the option for an audit log. f
+// gets the events of one host in chronological order. f must not wait for a request of the plugin,
+// and must not call Check or Acquire, because they may wait for f.
 //
-// OnEveryEvent may be given several times. Each function has its own queue, gets all events, and gets
-// those of one host in chronological order. A slow function delays the crawl but not the other
-// functions: they have each event before the crawl waits.
-//
-// Close waits until each function was called with all events. It gives a function up, and logs that,
-// if no call of it ends within five seconds.
+// OnEveryEvent may be given several times. Close waits until each function was called with all
+// events. It gives a function up, and logs that, if no call of it ends within five seconds. A nil f
+// is an OptionError. See docs/troubleshooting.md.
 func OnEveryEvent(f func(Event)) Option {
 	return option("OnEveryEvent", func(c *config) { c.onEveryEvent = append(c.onEveryEvent, f) }, faultIf(f == nil, "OnEveryEvent", "the function is nil")).with(omitted)
 }
 
-// Store keeps robots.txt files, the progress of Feed.Resume, and the validators of Revalidate in s,
-// so that a later process can use them. By default, robots.txt files are kept in memory. Several
-// plugins may share a store. The caller closes the store, after the plugins.
+// Store keeps robots.txt files, the progress of Feed.Resume, and the records of Revalidate in s, so
+// that a later process can use them. By default, robots.txt files are kept in memory. Several
+// plugins may share a store. The caller closes the store, after the plugins. A nil s is an
+// OptionError.
 //
-// The store does not contain the time of the last request to a host. An earlier process may have
-// requested the host until New was called. So if a host is in the store but not yet known to the
-// plugin, its first request waits for one delay after New.
-//
-// The context of each call of the store ends after ten seconds. The call should then return; the
-// crawl continues without the record.
+// The store does not contain the time of the last request to a host. So the first request to a host
+// that is in the store waits for one delay after New. The context of each call of the store ends
+// after ten seconds; the crawl then continues without the record. See docs/options.md.
 func Store(s store.Store) Option {
 	return option("Store", func(c *config) { c.store = boundedStore{s} }, faultIf(s == nil, "Store", "the store is nil")).with(typeOf(s))
 }
@@ -735,51 +686,47 @@ func (s boundedStore) Update(ctx context.Context, key string, ttl time.Duration,
 	return s.Store.Update(ctx, key, ttl, f)
 }
 
-// Logger sets the logger for events that no call returns. Their levels are:
+// Logger sets the logger for everything that no call returns. The default is the value of
+// slog.Default when New is called. A nil l is an OptionError. The levels are:
 //
 //	Error  lost records
 //	Warn   unreadable robots.txt files, capped delays, skipped hosts, hosts that refuse requests, sitemaps with errors
 //	Info   changed robots.txt files, the first denied URL of each host
-//	Debug  the other denied URLs
+//	Debug  the other denied URLs, the options of the plugin
 //
-// The default is the value of slog.Default when New is called.
+// See docs/troubleshooting.md.
 func Logger(l *slog.Logger) Option {
 	return option("Logger", func(c *config) { c.log = l }, faultIf(l == nil, "Logger", "the logger is nil")).with(omitted)
 }
 
 // HTTPClient sets the client that fetches robots.txt and sitemaps. The default is the client of the
-// collector. The plugin uses the Transport of the client and, for robots.txt, its Timeout. It does
-// not use the cookie jar and CheckRedirect. It sends no header of a page through this client.
+// collector. The plugin uses the Transport of the client and, for robots.txt, its Timeout, but not
+// the cookie jar and CheckRedirect. It sends no header of a page through this client. A nil client
+// is an OptionError. See docs/robots-txt.md.
 func HTTPClient(client *http.Client) Option {
 	return option("HTTPClient", func(c *config) { c.client = client }, faultIf(client == nil, "HTTPClient", "the client is nil")).with(omitted)
 }
 
-// SharedPace shares the pace of each host with all processes that use the same Pacer. At least the
+// SharedPace shares the pace of each host with all processes that use the same Pacer: at least the
 // delay of the host passes between the end of one request and the start of the next one, whichever
-// process sends it. Within this process, the pace is kept as without SharedPace. Every request asks
-// the Pacer, including redirects, retries, robots.txt and sitemaps.
+// process sends it. Every request asks the Pacer, including redirects, robots.txt and sitemaps. By
+// default, each process keeps its own pace. A nil p is an OptionError. A dry run does not use p.
 //
-// While a delay is in force in any process, a host has one request in flight, regardless of
-// MaxInFlight. If its response has not ended at the Deadline of the Lease, the request fails with
-// ErrLeaseEnded. Back-off and Retry-After reach the other processes when the Lease of the request
-// that was throttled is released.
-//
-// If the Pacer fails, nothing is sent: requests fail with a *report.PaceError until the Pacer works again.
-// If the processes also share a Store, one of them fetches robots.txt and the others find it there.
-// In a dry run the Pacer is not used.
+// While a delay is in force, a host has one request in flight. If its response has not ended at the
+// Deadline of the Lease, the request fails with ErrLeaseEnded. If the Pacer fails, nothing is sent:
+// requests fail with a *report.PaceError. See docs/many-processes.md.
 func SharedPace(p pacer.Pacer) Option {
 	return option("SharedPace", func(c *config) { c.pacer = p }, faultIf(p == nil, "SharedPace", "the Pacer is nil")).with(typeOf(p))
 }
 
 // ShardByHost makes this process number i of n processes, counted from 0. Each process crawls the
-// hosts that ShardOf assigns to it, so the processes need not share pace and robots.txt files. A
-// request for another host fails with a *report.ShardError, which contains the number of the process for
-// this URL. This also applies to redirects and in a dry run. Visit and Check return the error.
+// hosts that ShardOf assigns to it. A request for another host fails with a *report.ShardError,
+// also a redirect and in a dry run. The default is ShardByHost(1, 0). New returns an OptionError if
+// n is less than one, or if i is not between 0 and n-1.
 //
-// Sitemaps may list pages of other shards. The plugin does not judge these pages. It passes them to
-// Feed.Sink, to the loop over Pages or to the collector, where they fail with a *report.ShardError.
-// Sitemaps on hosts of other shards are not read. A robots.txt that redirects to such a host is
-// read from there.
+// Sitemaps on hosts of other shards are not read. If a sitemap lists pages of other shards,
+// Feed.Sink and Pages get them, and the collector fails with a *report.ShardError for each. See
+// docs/many-processes.md.
 func ShardByHost(n, i int) Option {
 	return option("ShardByHost", func(c *config) { c.shard = judge.Shard{Of: n, Index: i} },
 		faultIf(n < 1, "ShardByHost", "%d is not a number of shards", n),
@@ -861,20 +808,15 @@ func accessFault(option string, a Access) error {
 	return faultIf(a != DenyAll && a != AllowAll, option, "%d is not DenyAll or AllowAll", uint8(a))
 }
 
-// RobotsTxt uses body in place of the robots.txt of some hosts. It can only be used inside
-// ForHosts. The robots.txt of these hosts is not requested, and one that is in the Store has no
-// effect. body is read in the dialect and for the product tokens of the crawl. All of its lines
-// apply: rules, Crawl-delay, and the other lines that the dialect defines. FollowSitemaps and Pages
-// read the sitemaps that body lists, and not those that the sites list. The Store never contains
-// body.
+// RobotsTxt uses body in place of the robots.txt of some hosts, which is then not requested. It can
+// only be used inside ForHosts, for hosts whose owner has sent you rules that differ from the
+// published file. All lines of body apply, in the dialect of the crawl, also Crawl-delay and
+// Sitemap. Lines that the dialect ignores are logged. Decision.Option is "RobotsTxt" for such
+// hosts.
 //
-// Use it for hosts whose owner has sent you rules that differ from the published file. An empty
-// body allows everything. A nil body is an error, because it is most likely a file that could not
-// be read. Lines that the dialect ignores are logged.
-//
-// Decision.Option is "RobotsTxt" for such hosts, and an Event of kind report.EventRobots reports the first
-// use of body for each site. If both RobotsTxt and IgnoreRobotsWithPermission are given, the later
-// one applies.
+// An empty body allows everything. A nil body is an OptionError, because it is most likely a file
+// that could not be read. So is a combination with IgnoreRobotsWithPermission, WhenUnreachable or
+// WhenForbidden in the same ForHosts. See docs/robots-txt.md.
 func RobotsTxt(body []byte) Option {
 	body = bytes.Clone(body)
 	o := hostOption(policy.OptionRobotsTxt, func(s *judge.HostSettings) {
@@ -885,58 +827,40 @@ func RobotsTxt(body []byte) Option {
 	return o.with(omitted)
 }
 
-// WhenUnreachable says how to treat a site with an unreachable robots.txt, in place of the dialect.
-// A robots.txt is unreachable if the request for it gets no complete response, if the status is
-// 5xx, 429 or one that HTTP does not define, or if a redirect cannot be followed (RFC 9309, section
-// 2.3.1.4).
+// WhenUnreachable says how to treat a site with an unreachable robots.txt, in place of the dialect:
+// there is no complete response, the status is 5xx, 429 or one that HTTP does not define, or a
+// redirect cannot be followed (RFC 9309, section 2.3.1.4). With DenyAll, all pages are denied until
+// the file can be read. With AllowAll, the last robots.txt that was read applies, or everything is
+// allowed if there is none. The default depends on the dialect: see docs/dialects.md.
 //
-// Without the option, the dialects differ: RFC 9309 and Google deny everything at first and allow
-// it after 30 days or 12 hours, and Coc Coc and Yandex allow everything at once if there is a
-// response. With DenyAll, all pages are denied until the file can be read. With AllowAll, the last
-// robots.txt that was read applies, or everything is allowed if there is none. AllowAll never
-// denies more than the dialect.
-//
-// The option does not change when robots.txt is requested again. A host that answers 429 or 503
-// still gets fewer requests. In most dialects, a site with too many redirects has no robots.txt, so
-// the option does not affect it. Decision.Option is "WhenUnreachable" if this option has decided.
+// Decision.Option is "WhenUnreachable" if this option has decided. Any other value of a is an
+// OptionError. See docs/robots-txt.md.
 func WhenUnreachable(a Access) Option {
 	return hostOption(policy.OptionWhenUnreachable, func(s *judge.HostSettings) { s.WhenUnreachable = policy.Access(a) },
 		accessFault(policy.OptionWhenUnreachable, a)).with(a)
 }
 
 // WhenForbidden says how to treat a site that answers the request for robots.txt with status 401 or
-// 403. Without the option, such a site has no robots.txt in all dialects, and everything is allowed
-// (RFC 9309, section 2.3.1.3). The specification of 1996 recommended requesting nothing, as with
-// DenyAll.
+// 403. By default, such a site has no robots.txt, and everything is allowed (RFC 9309, section
+// 2.3.1.3). DenyAll denies every page, as the specification of 1996 recommended.
 //
 // The decision holds as long as that response may be cached: one day, unless Cache-Control shortens
-// that. Decision.Option is "WhenForbidden" if this option has decided.
+// that. Decision.Option is "WhenForbidden" if this option has decided. Any value other than DenyAll
+// and AllowAll is an OptionError. See docs/robots-txt.md.
 func WhenForbidden(a Access) Option {
 	return hostOption(policy.OptionWhenForbidden, func(s *judge.HostSettings) { s.WhenForbidden = policy.Access(a) },
 		accessFault(policy.OptionWhenForbidden, a)).with(a)
 }
 
 // CrawlHours lets the requests to each host start only in some hours of each day: from the time of
-// day from until the time of day to, on a clock in loc. The times are written as "22:00". The
-// window may span midnight: CrawlHours("22:00", "06:00", loc) starts requests from ten in the
-// evening until six in the morning. Without CrawlHours, requests start at any time.
+// day from until the time of day to, on a clock in loc. CrawlHours("22:00", "06:00", loc) starts
+// requests from ten in the evening until six in the morning. By default, requests start at any
+// time.
 //
-//   - At other times, pages and sitemaps wait, and only robots.txt is requested. A redirect of a
-//     collector that would have to wait long fails with [ErrRedirectWait]. A request that is in
-//     flight when the window ends is not interrupted.
-//   - CrawlHours also applies if robots.txt is ignored. If a Visit-time is honored as well,
-//     requests start only when both allow it.
-//   - The window follows the local time in loc. If daylight saving time skips the time from, the
-//     window begins at the change of the clock. If it skips the whole window, there is none on that
-//     day. If the clock is set back and shows the time from or to twice, the host opens or closes
-//     each time.
-//
-// A waiting page usually holds no slot of a LimitRule. It holds one only if it got the slot before
-// the window ended and has not started. A host with CrawlHours should therefore not share a
-// LimitRule with hosts that are crawled at any time.
-//
-// It is an error if from or to is not a time of day, if they are equal, or if loc is nil.
-// time.LoadLocation returns nil if it does not find the time zone.
+// At other times, pages and sitemaps wait, and only robots.txt is requested. A redirect that would
+// have to wait long fails with [ErrRedirectWait]. If a Visit-time is honored as well, requests
+// start only when both allow it. The hours follow daylight saving time. New returns an OptionError
+// if from or to is not a time of day, if they are equal, or if loc is nil. See docs/limits.md.
 func CrawlHours(from, to string, loc *time.Location) Option {
 	opens, opensOK := timeOfDay(from)
 	closes, closesOK := timeOfDay(to)

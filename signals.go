@@ -24,12 +24,12 @@ import (
 )
 
 // Purpose declares what the crawl is for: one or several of usage.Search, usage.AIUse and
-// usage.TrainAI. It is experimental; see package usage.
+// usage.TrainAI. Stats.Usage then counts the pages by what their owners say about their use. Only
+// EnforceUsage denies pages. By default, the purpose is not known. It is experimental; see package
+// usage.
 //
-// Stats.Usage then counts the pages by what their owners say about their use. Only EnforceUsage
-// denies pages. What TDMRep files say counts only with the option TDMRep.
-//
-// Purpose may be given inside ForHosts. It has no effect under IgnoreRobotsWithPermission.
+// Purpose has no effect under IgnoreRobotsWithPermission. New returns an OptionError if there is no
+// purpose, or an unknown one. See docs/usage.md.
 func Purpose(p ...usage.Purpose) Option {
 	var all usage.Purpose
 	for _, one := range p {
@@ -41,17 +41,14 @@ func Purpose(p ...usage.Purpose) Option {
 		faultIf(all&^known != 0, "Purpose", "%v is not a purpose of package usage", all)).with(all)
 }
 
-// EnforceUsage denies a page with report.ReasonUsage if its owner disallows the Purpose of the crawl. It
-// needs the option Purpose. If Purpose names several uses, the page is denied if one of them is
-// disallowed. A use is not disallowed if nothing is known about it. It is experimental; see package
+// EnforceUsage denies a page with report.ReasonUsage if its owner disallows one of the uses that
+// Purpose names. A use is not disallowed if nothing is known about it. By default, preferences have
+// no effect. New returns an OptionError without the option Purpose. It is experimental; see package
 // usage.
 //
-// EnforceUsage knows what robots.txt says and, with the option TDMRep, the TDMRep file. What the response says, in its
-// headers or in HTML, is not known before the page is fetched. Such a page reaches the callbacks of
-// the spider. They must call Plugin.Usage and discard the page if it disallows the use.
-//
-// EnforceUsage does not affect the requests for robots.txt, sitemaps and TDMRep files. EnforceUsage
-// may be given inside ForHosts.
+// EnforceUsage knows what robots.txt says and, with the option TDMRep, the TDMRep file. It does not
+// know what a response says, in its headers or in HTML, so the callbacks of the spider must call
+// Plugin.Usage and discard a page that disallows the use. See docs/usage.md.
 func EnforceUsage() Option {
 	return hostOption("EnforceUsage", func(s *judge.HostSettings) { s.EnforceUsage = true })
 }
@@ -62,8 +59,7 @@ func EnforceUsage() Option {
 // experimental; see package usage.
 //
 // The request keeps the delay of the host and obeys robots.txt, so the first page starts one delay
-// later. The result is kept for a day. In a survey of a million domains, 37 had the file. TDMRep
-// may be given inside ForHosts. It has no effect under IgnoreRobotsWithPermission.
+// later. The result is kept for a day. See docs/usage.md.
 func TDMRep() Option {
 	return hostOption("TDMRep", func(s *judge.HostSettings) { s.TDMRep = true })
 }
@@ -150,31 +146,14 @@ func isHTML(h http.Header, body []byte) bool {
 	return kind == "text/html" || kind == "application/xhtml+xml"
 }
 
-// EnforceRobotsTags obeys nofollow. Links are denied with report.ReasonNofollow if their page has the rule
-// nofollow or none, or if they have rel=nofollow. The rules are those of RobotsTags, in the
-// response headers and in the meta elements of the page. Inside ForHosts, the option applies to the
-// links on the pages of these hosts.
+// EnforceRobotsTags obeys nofollow: a link is denied with report.ReasonNofollow if it has
+// rel=nofollow, or if its page has the rule nofollow or none, in a header or in a meta element. By
+// default, such links are visited. The other rules, such as noindex, are up to the program: see
+// RobotsTags.
 //
 // A request follows a link if a callback of the page makes it with Request.Visit, or with
-// Request.New and Do. If the page has the rule nofollow, every such request is denied, even if it
-// is for an image, because the plugin cannot know where the program found the URL. Otherwise
-// rel=nofollow counts on the elements a and area. A URL is requested if this page or another one
-// also has a link to it without nofollow. Fragments make no difference.
-//
-// The plugin does not know the page of other requests and allows them: those of Collector.Visit, of
-// sitemaps and of colly/queue, and requests with a method other than GET and HEAD. A program that
-// visits links in such a way can call MayFollow. Check does not consider links either.
-//
-// Call Collector.SetStorage before Attach. Otherwise Colly marks a link with nofollow as visited, so
-// that it is not requested when another page has it without nofollow. A warning is logged.
-//
-// The plugin does not apply noindex and nosnippet. The program gets them from RobotsTags.
-//
-// With the option, the plugin parses every HTML page before the callbacks of OnResponse are called.
-// It cannot read a page that OnResponse decodes, because the program has asked for a content coding
-// such as br, and logs a warning.
-// Each page gets its own colly.Context, which shares its values with that of the request before. If
-// a link is denied, its host gets no request for it, not even for robots.txt.
+// Request.New and Do. All other requests are allowed; see MayFollow. Call Collector.SetStorage
+// before Attach: otherwise Colly marks a denied link as visited. See docs/robots-tags.md.
 func EnforceRobotsTags() Option {
 	return hostOption("EnforceRobotsTags", func(s *judge.HostSettings) { s.EnforceTags = true })
 }

@@ -79,41 +79,6 @@ func TestEachReasonIsListed(t *testing.T) {
 	}
 }
 
-// optionsOf returns the names of the functions of the root package that return an Option.
-func optionsOf(t *testing.T) (names []string) {
-	t.Helper()
-	for _, decls := range declarations(t, ".") {
-		for _, d := range decls {
-			f, ok := d.(*ast.FuncDecl)
-			if !ok || f.Recv != nil || !f.Name.IsExported() || f.Type.Results == nil {
-				continue
-			}
-			result, ok := f.Type.Results.List[0].Type.(*ast.Ident)
-			if ok && result.Name == "Option" {
-				names = append(names, f.Name.Name)
-			}
-		}
-	}
-	return names
-}
-
-// TestEachOptionIsNamed checks that the overview of the package and the guide name each option.
-func TestEachOptionIsNamed(t *testing.T) {
-	names := optionsOf(t)
-	if len(names) < 35 {
-		t.Fatalf("found only %v", names)
-	}
-	for _, name := range names {
-		for file, text := range map[string]string{"doc.go": "[" + name + "]", "docs/options.md": "\n| `" + name + "("} {
-			content, err := os.ReadFile(file)
-			must(t, err)
-			if !strings.Contains(string(content), text) {
-				t.Errorf("%s does not name the option %s", file, name)
-			}
-		}
-	}
-}
-
 // publicPackages are the packages of the main module and of module audit that programs import.
 var publicPackages = []string{
 	".", "audit", "audit/witness", "conformance", "dialect", "robotstags", "robotstest", "sitemap", "store", "store/storetest", "usage",

@@ -1,0 +1,179 @@
+package house
+
+import (
+	"go/ast"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The tests of this file compare the functions that return an Option with the lists of options, so
+// that a new option is in all of them.
+
+// mostLines is how many lines the comment of an option has at most. Details are in the guides.
+const mostLines = 10
+
+// An option is a function of the root package that returns an Option.
+type option struct {
+	name    string
+	comment string
+	perHost bool // it may be given inside ForHosts
+}
+
+// optionsOf returns the options of the root package.
+func optionsOf(t *testing.T) (found []option) {
+	t.Helper()
+	for _, decls := range declarations(t, ".") {
+		for _, d := range decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Recv != nil || !f.Name.IsExported() || f.Type.Results == nil {
+				continue
+			}
+			result, ok := f.Type.Results.List[0].Type.(*ast.Ident)
+			if ok && result.Name == "Option" {
+				found = append(found, option{name: f.Name.Name, comment: f.Doc.Text(), perHost: isPerHost(f)})
+			}
+		}
+	}
+	if len(found) < 40 {
+		t.Fatalf("found only %v", found)
+	}
+	return found
+}
+
+// isPerHost reports whether a function calls hostOption or sets the field perHost.
+func isPerHost(f *ast.FuncDecl) (found bool) {
+	ast.Inspect(f.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			called, ok := n.Fun.(*ast.Ident)
+			found = found || ok && called.Name == "hostOption"
+		case *ast.AssignStmt:
+			set, ok := n.Lhs[0].(*ast.SelectorExpr)
+			found = found || ok && set.Sel.Name == "perHost"
+		}
+		return true
+	})
+	return found
+}
+
+// textOf returns the content of a file.
+func textOf(t *testing.T, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(name)
+	must(t, err)
+	return string(content)
+}
+
+// TestEachOptionIsNamed checks that the overview of the package and the guide name each option, and
+// that the guide names no other option.
+func TestEachOptionIsNamed(t *testing.T) {
+	overview := textOf(t, "doc.go")
+	guide := textOf(t, "docs/options.md")
+	var names []string
+	for _, o := range optionsOf(t) {
+		names = append(names, o.name)
+		if !strings.Contains(overview, "["+o.name+"]") {
+			t.Errorf("doc.go does not name the option %s", o.name)
+		}
+		if strings.Count(guide, "\n| `"+o.name+"(") != 1 {
+			t.Errorf("docs/options.md has not exactly one row for the option %s", o.name)
+		}
+	}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)\\(").FindAllStringSubmatch(guide, -1) {
+		if !slices.Contains(names, row[1]) {
+			t.Errorf("docs/options.md has a row for %s, which is no option", row[1])
+		}
+	}
+}
+
+// TestOptionsForHosts checks that the comment of ForHosts and the guide name the options that may be
+// given inside it, and no others.
+func TestOptionsForHosts(t *testing.T) {
+	var want []string
+	comment := ""
+	for _, o := range optionsOf(t) {
+		if o.perHost {
+			want = append(want, o.name)
+		}
+		if o.name == "ForHosts" {
+			comment = o.comment
+		}
+	}
+	slices.Sort(want)
+	for where, text := range map[string]string{
+		"the comment of ForHosts": between(comment, "It accepts ", ". "),
+		"docs/options.md":         between(textOf(t, "docs/options.md"), "`ForHosts` takes ", ". "),
+	} {
+		named := regexp.MustCompile(`[A-Z]\w+`).FindAllString(text, -1)
+		slices.Sort(named)
+		if !slices.Equal(named, want) {
+			t.Errorf("%s names %v, want %v", where, named, want)
+		}
+	}
+}
+
+// between returns the part of a text after begin and before the next end, on one line.
+func between(text, begin, end string) string {
+	_, text, _ = strings.Cut(oneLine(text), begin)
+	text, _, _ = strings.Cut(text, end)
+	return text
+}
+
+// withoutFlag are the options that collyrobots crawl does not use. Programs set them.
+var withoutFlag = []string{
+	"DelayFromEnd", "DryRun", "EnforceRobotsTags", "ForHosts", "HTTPClient", "HonorDelays", "IgnoreRobotsWithPermission", "MaxBackOff",
+	"MaxDelay", "MaxInFlight", "Polite", "PrivateNetworks", "RetryThrottled", "RobotsTxt", "Shadow", "ShardByHost", "SharedPace",
+	"WhenForbidden", "WhenUnreachable",
+}
+
+// TestFlagsOfCrawl checks that collyrobots crawl uses each option that is not in withoutFlag, so that
+// a new option is either a flag or in this list, and that docs/command.md names each flag.
+func TestFlagsOfCrawl(t *testing.T) {
+	files, err := filepath.Glob("cmd/collyrobots/internal/crawl/*.go")
+	must(t, err)
+	var source strings.Builder
+	for _, name := range files {
+		if !strings.HasSuffix(name, "_test.go") {
+			source.WriteString(textOf(t, name))
+		}
+	}
+	for _, o := range optionsOf(t) {
+		used := strings.Contains(source.String(), "collyrobots."+o.name+"(")
+		listed := slices.Contains(withoutFlag, o.name)
+		if used == listed {
+			t.Errorf("%s: collyrobots crawl uses it: %t; withoutFlag has it: %t", o.name, used, listed)
+		}
+	}
+	guide := textOf(t, "docs/command.md")
+	flags := regexp.MustCompile(`flags\.\w+Var\(&\S+, "([a-z-]+)"`).FindAllStringSubmatch(source.String(), -1)
+	if len(flags) < 25 {
+		t.Fatalf("found only %v", flags)
+	}
+	for _, flag := range flags {
+		if !regexp.MustCompile("-" + flag[1] + "\\b").MatchString(guide) {
+			t.Errorf("docs/command.md does not name the flag -%s", flag[1])
+		}
+	}
+}
+
+// TestCommentsOfOptions checks that the comment of each option is short, and names a guide.
+func TestCommentsOfOptions(t *testing.T) {
+	page := regexp.MustCompile(`docs/[a-z-]+\.md`)
+	for _, o := range optionsOf(t) {
+		if n := strings.Count(o.comment, "\n"); n > mostLines {
+			t.Errorf("the comment of %s has %d lines, want at most %d: move the details to its guide", o.name, n, mostLines)
+		}
+		named := page.FindString(oneLine(o.comment))
+		if named == "" {
+			t.Errorf("the comment of %s names no guide", o.name)
+			continue
+		}
+		if _, err := os.Stat(named); err != nil {
+			t.Errorf("the comment of %s: %v", o.name, err)
+		}
+	}
+}

@@ -397,6 +397,9 @@ func politePrograms() []program {
 		{name: "delays from the end of slow responses", sites: siteOf(twoSeconds, func(http.ResponseWriter, *http.Request) { time.Sleep(3 * time.Second) }), run: func(p *programRun) {
 			p.visit([]collyrobots.Option{collyrobots.DelayFromEnd(), collyrobots.AdaptiveDelay(2)}, every("shop.test", 5)...)
 		}},
+		{name: "random gaps and a rate", sites: siteOf(twoSeconds, ""), run: func(p *programRun) {
+			p.visit([]collyrobots.Option{collyrobots.Polite(), collyrobots.Jitter(1), collyrobots.MaxRate(0.4, 1)}, every("shop.test", 10)...)
+		}},
 		{name: "many requests in flight", sites: siteOf(404, func(http.ResponseWriter, *http.Request) { time.Sleep(3 * time.Second) }), run: func(p *programRun) {
 			robots := p.with(collyrobots.MaxInFlight(4), collyrobots.AdaptiveDelay(0.25))
 			defer robots.Close()

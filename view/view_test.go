@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/gocolly/colly/v2"
 	"go.uber.org/goleak"
@@ -196,4 +197,22 @@ func TestClosedPlugin(t *testing.T) {
 	if !tried.Kept || tried.Decision != nil || tried.Error != "the crawl has ended; these are the readings of its last robots.txt" || len(tried.Readings) != len(dialect.All()) || tried.Readings[0].Allowed {
 		t.Errorf("%+v", tried)
 	}
+}
+
+// TestMaxRate checks that the page says why a host waits that no robots.txt and no option slows down.
+func TestMaxRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sites := robotstest.Sites{"a.test": robotstest.Pages(1, ""), "b.test": robotstest.Pages(1, "")}
+		c, _, h := newCrawl(t, sites, collyrobots.MaxRate(0.1, 2))
+		c.Async = true
+		c.Visit("http://a.test/0")
+		synctest.Wait()
+		c.Visit("http://b.test/0")
+		synctest.Wait()
+		text := get(h, "/").Body.String()
+		if n := strings.Count(text, "MaxRate of this crawl, for all hosts together"); n != 1 {
+			t.Errorf("%d hosts wait for the rate, want 1:\n%s", n, text)
+		}
+		c.Wait()
+	})
 }

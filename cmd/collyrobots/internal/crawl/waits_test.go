@@ -49,6 +49,8 @@ func TestWaits(t *testing.T) {
 			"waiting for a.test, next request in 9s (back-off of 10s after 429 or 503)"},
 		{"a host with a request in flight", []report.HostStats{host("a.test", 3, -time.Hour, 1250*time.Millisecond, report.SourceCrawlDelay)}, 1,
 			"3 pages waiting for a.test, next after its response, about 3s left (Crawl-delay: 1.25)"},
+		{"the rate of all hosts", []report.HostStats{host("a.test", 3, 9*time.Second, 0, report.SourceMaxRate)}, 1,
+			"3 pages waiting for a.test, next in 9s, about 9s left (-max-rate)"},
 		{"the longest delay", []report.HostStats{host("a.test", 1000, math.MaxInt64, math.MaxInt64, report.SourceMinDelay)}, 1,
 			"1,000 pages waiting for a.test, next in 292y171d, about 292y171d left (-delay 2562047h47m16.854775807s)"},
 	} {

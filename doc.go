@@ -32,7 +32,8 @@
 // # Options
 //
 // The options of [New] and [WithRobots] are functions that return an [Option]. New reports all
-// faults of the options at once, each as an [*OptionError].
+// faults of the options at once, each as an [*OptionError]. A zero number or duration switches an
+// option off. The comment of each option names its page in the folder docs of the repository.
 //
 // [Polite] sets the usual options for sites that you do not own. Options after it override it.
 //
@@ -67,7 +68,7 @@
 //   - [TDMRep] also requests the TDMRep files of the sites.
 //   - [EnforceRobotsTags] does not follow links with nofollow.
 //
-// [ForHosts] sets any of the options above, except MaxRate, for some hosts only.
+// [ForHosts] sets the options above, except MaxRate, and also [Revalidate] for some hosts only.
 //
 // What is crawled, and again:
 //   - [FollowSitemaps] also crawls the pages that sitemaps list, as its [Feed] says.

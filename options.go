@@ -737,8 +737,8 @@ func ShardByHost(n, i int) Option {
 // that are not part of the public internet, are sent. By default, the program may visit them, and
 // public sites may not lead the crawler there with a redirect, a Sitemap line or an entry of a
 // sitemap. With DenyAll, no request is sent to them, for services that crawl the URLs of strangers.
-// With AllowAll, every request is sent. Other requests fail with a *report.PrivateNetworkError, also
-// in a dry run. PrivateNetworks cannot be used inside ForHosts.
+// With AllowAll, all requests are sent. A request that is not sent fails with a
+// *report.PrivateNetworkError, also in a dry run. Any other value of a is an OptionError.
 //
 // Names are checked when a connection is made, unless a proxy resolves them. See
 // docs/private-networks.md.
@@ -815,8 +815,8 @@ func accessFault(option string, a Access) error {
 // hosts.
 //
 // An empty body allows everything. A nil body is an OptionError, because it is most likely a file
-// that could not be read. So is a combination with IgnoreRobotsWithPermission, WhenUnreachable or
-// WhenForbidden in the same ForHosts. See docs/robots-txt.md.
+// that could not be read. IgnoreRobotsWithPermission, WhenUnreachable and WhenForbidden cannot be
+// given in the same ForHosts. See docs/robots-txt.md.
 func RobotsTxt(body []byte) Option {
 	body = bytes.Clone(body)
 	o := hostOption(policy.OptionRobotsTxt, func(s *judge.HostSettings) {

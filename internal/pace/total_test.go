@@ -170,8 +170,8 @@ func (s closedBetween) At(t time.Time) Slot {
 	return Slot{}
 }
 
-// TestTotalRateOfCancelledRequests checks that a request that is canceled gives its token to the next.
-func TestTotalRateOfCancelledRequests(t *testing.T) {
+// TestTotalRateOfCanceledRequests checks that a request that is canceled gives its token to the next.
+func TestTotalRateOfCanceledRequests(t *testing.T) {
 	underRate(t, 1, 1, Rules{}, func(t *testing.T, w *town) {
 		w.goRequest(t.Context(), "0.test")
 		short, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)

@@ -208,11 +208,16 @@ var failingPrograms = []program{
 	{name: "retries pages of a closed plugin without a bound", within: time.Minute, sites: slowPages(9, "User-agent: *\nCrawl-delay: 10\n"), aborts: 7, run: func(p *kit.Run) {
 		c := p.New(kit.Async...)
 		c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
-		time.AfterFunc(25*time.Second, func() { p.Plugin.Close() })
+		closed := make(chan struct{})
+		time.AfterFunc(25*time.Second, func() {
+			p.Plugin.Close()
+			close(closed)
+		})
 		for i := range 9 {
 			c.Visit(fmt.Sprint("http://a.test/", i))
 		}
 		c.Wait()
+		<-closed
 	}},
 	{name: "proxies fail during the crawl", within: time.Hour, sites: func() robotstest.Sites {
 		sites := robotstest.Sites{"a.test": robotstest.Pages(30, "User-agent: *\nCrawl-delay: 1\nDisallow: /7\n")}

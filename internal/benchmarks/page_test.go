@@ -19,7 +19,7 @@ import (
 )
 
 var (
-	rounds       = flag.Int("rounds", 10, "TestPageRatio, TestViewRatio: number of turns of each crawler; 300 give two digits")
+	rounds       = flag.Int("rounds", 3, "TestPageRatio, TestViewRatio: number of turns of each crawler; 300 give two digits")
 	instructions = flag.Bool("instructions", false, "TestPageRatio: also count instructions; needs valgrind")
 )
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 )
 
 // Erase removes the text of an entry that a checkpoint covers. Its hash stays in the tree. The log
@@ -15,33 +14,32 @@ func Erase(dir string, signed uint64, index uint64) error {
 		return fmt.Errorf("the checkpoint covers %d entries, so there is no entry %d", signed, index)
 	}
 	n := index / Width
-	full := tilePath(entriesLevel, n, Width)
 	r := Reader{dir: dir}
+	full := tilePath(entriesLevel, n, Width)
 	if r.has(full) {
-		return r.erase(full, Width, int(index%Width))
+		err := r.erase(full, Width, int(index%Width))
+		if err != nil {
+			return err
+		}
+	} else {
+		pending, err := r.Pending(n)
+		if err != nil {
+			return err
+		}
+		if n*Width+uint64(len(pending)) > signed {
+			return errors.New("the log has entries after the checkpoint: open and close it first")
+		}
 	}
-	pending, err := r.Pending(n)
-	if err != nil {
-		return err
-	}
-	if n*Width+uint64(len(pending)) > signed {
-		return errors.New("the log has entries after the checkpoint: open and close it first")
-	}
-	names, err := filepath.Glob(filepath.Join(dir, filepath.Dir(tilePath(entriesLevel, n, 1)), "*"))
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		width, err := strconv.Atoi(filepath.Base(name))
-		if err != nil || width <= int(index%Width) {
+	for _, width := range r.partial(entriesLevel, n) { // some may be left of a full bundle
+		if width <= int(index%Width) {
 			continue
 		}
-		err = r.erase(tilePath(entriesLevel, n, width), width, int(index%Width))
+		err := r.erase(tilePath(entriesLevel, n, width), width, int(index%Width))
 		if err != nil {
 			return err
 		}
 	}
-	err = os.Remove(filepath.Join(dir, pendingPath(n)))
+	err := os.Remove(filepath.Join(dir, pendingPath(n)))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

@@ -90,7 +90,9 @@ func (w *Writer) Flush() error {
 	return w.writePending()
 }
 
-// writeFull writes a full bundle and its tiles, and removes what they replace.
+// writeFull writes a full bundle and its tiles, and removes what they replace. The partial files stay
+// until the next bundle or tile is full: a program that copies the running log may have listed the
+// folder before the full file was there, and must find the partial ones.
 func (w *Writer) writeFull(b fullBundle) error {
 	err := w.writeFile(tilePath(entriesLevel, b.n, Width), b.bytes, true)
 	if err != nil {
@@ -111,9 +113,12 @@ func (w *Writer) writeFull(b fullBundle) error {
 	return err
 }
 
-// removePartial removes the partial tiles of a full tile. An error does no harm.
+// removePartial removes the partial files of the tile or bundle before n, if that is full and written.
+// An error does no harm.
 func (w *Writer) removePartial(level any, n uint64) {
-	os.RemoveAll(filepath.Join(w.dir, filepath.Dir(tilePath(level, n, 1))))
+	if n > 0 && NewReader(w.dir).has(tilePath(level, n-1, Width)) {
+		os.RemoveAll(filepath.Join(w.dir, filepath.Dir(tilePath(level, n-1, 1))))
+	}
 }
 
 // writePending writes the entries after the last full bundle.
@@ -178,8 +183,15 @@ func (w *Writer) writePartial() error {
 	return w.writeFile(tilePath(entriesLevel, w.tree.size/Width, width), w.bundle, true)
 }
 
-// Close closes the files. It writes nothing.
+// Close closes the files, and removes the partial files that full ones have replaced. It writes
+// nothing.
 func (w *Writer) Close() error {
+	n := w.tree.size / Width
+	w.removePartial(entriesLevel, n)
+	for level := range w.tree.edges {
+		w.removePartial(level, n)
+		n /= Width
+	}
 	if w.pending == nil {
 		return nil
 	}

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/collyrobots/collyrobots/dialect"
@@ -142,28 +141,6 @@ func seed(f *testing.F) {
 	}
 	f.Add([]byte("User-agent: *\nCrawl-delay: 1e400\nCrawl-delay: 99999999999999999999.5\n"), "x", "/")
 	f.Add([]byte("\xFF\xFEU\x00s\x00e\x00r\x00"), "MJ12bot", "//")
-}
-
-// TestConcurrent checks, with the race detector, that goroutines can share a file and a group.
-func TestConcurrent(t *testing.T) {
-	for _, d := range dialect.All() {
-		rules := d.Parse(wildcardFile(100))
-		var wg sync.WaitGroup
-		for i := range 8 {
-			wg.Go(func() {
-				group := rules.Group("ExampleBot", fmt.Sprint("Bot-", i))
-				for range 50 {
-					group.Decide("/%7e" + fmt.Sprint(i) + benchTarget)
-					group.Decide("/a?param0=1")
-					rules.Sitemaps()
-				}
-				if group.Decide("/a?param0=1").Allowed && d != dialect.Original1994() {
-					t.Errorf("%s: /a?param0=1 is allowed", d)
-				}
-			})
-		}
-		wg.Wait()
-	}
 }
 
 // FuzzDecide checks that both implementations make the same decision for any file, name and target.

@@ -551,16 +551,15 @@ func TestFilesAreForgotten(t *testing.T) {
 	}
 }
 
-// TestClosedCrawl checks that all spans are ended if a crawl is closed while pages wait and are in flight.
+// TestClosedCrawl checks that all spans are ended if a crawl is closed while a page is in flight. There is no
+// page that waits, because its error may come before or after the end of the trace.
 func TestClosedCrawl(t *testing.T) {
 	traced(t, robotstest.Sites{"a.test": {
-		"/robots.txt": "User-agent: *\nCrawl-delay: 60\n", "/1": takes(time.Hour, ""), "/2": "",
+		"/robots.txt": "User-agent: *\nCrawl-delay: 60\n", "/1": takes(time.Hour, ""),
 	}}, func(t *testing.T, c *tracedCrawl) {
 		c.Async = true
 		c.Visit("http://a.test/1")
-		time.Sleep(time.Second)
-		c.Visit("http://a.test/2")
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute + time.Second)
 		c.want(t, `
 collyrobots.page       0s   1m0s  http://a.test/1 no_rule incomplete
   robots.txt           0s     0s  200

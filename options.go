@@ -32,8 +32,8 @@ import (
 
 // An Option sets one property of a Plugin. If an option is given twice, the later one applies,
 // except for ForHosts, OnDenied, OnEvent and OnEveryEvent, which may be given several times. A zero
-// number or duration switches an option off. A negative one is a fault, and so are two options of
-// one list of which one undoes the other. New logs the options in force at debug level. The zero
+// number or duration switches an option off. A negative one is a fault. Two options that
+// contradict each other in one list are also a fault. New logs the options in force at debug level. The zero
 // Option is not valid.
 type Option struct {
 	name    string  // the name of the function that returned it
@@ -148,7 +148,7 @@ var noEffect = []struct{ option, with string }{
 	{policy.OptionWhenForbidden, "RobotsTxt"},
 }
 
-// contradictions returns the faults of a list of options of which one undoes another: those of New,
+// contradictions returns the faults of options that contradict each other in one list: those of New,
 // or those of one ForHosts. s has the values of the list. An option inside ForHosts may undo one
 // that is given to New.
 func contradictions(opts []Option, s *judge.HostSettings) []error {

@@ -171,8 +171,8 @@ func (q *Request) recordFailure(err error) (log func()) {
 	if err == nil {
 		return nil
 	}
-	failure := exchange.FailureOf(err)
 	if q.isCanceled() {
+		failure := exchange.FailureOf(err)
 		reporter.MarkEnded(q.Host, failure.Closed)
 	}
 	for _, r := range q.gate.responders {

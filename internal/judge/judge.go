@@ -263,9 +263,6 @@ func apply(pol *policy.Policy, u *url.URL) (report.Reason, dialect.Decision) {
 // Statistics returns the counts of the decisions by their reasons.
 func (j *Judge) Statistics() map[report.Reason]int { return j.decided.counts() }
 
-// Count counts v, which allows its URL.
-func (j *Judge) Count(v *Verdict) { j.decided.add(v.Reason) }
-
 // A Denied is a decision that denies a request. The root package makes the error of it.
 type Denied struct {
 	Decision report.Decision
@@ -279,7 +276,7 @@ type Denied struct {
 // says that the request follows a redirect.
 func (j *Judge) Enforce(v *Verdict, u *url.URL, of reporter.IDs, redirect bool) (dry, err error) {
 	if v.Rule.Allowed {
-		j.Count(v)
+		j.decided.add(v.Reason)
 		return nil, nil
 	}
 	d := &Denied{Decision: v.Decision(u), Redirect: redirect}
@@ -293,12 +290,15 @@ func (j *Judge) Enforce(v *Verdict, u *url.URL, of reporter.IDs, redirect bool) 
 // EnforceNow is like Enforce for a request of the plugin's own, or a link, which is certainly not sent
 // after a denial.
 func (j *Judge) EnforceNow(v *Verdict, u *url.URL) error {
-	if j.DryRun || v.Rule.Allowed {
-		_, err := j.Enforce(v, u, reporter.IDs{}, false)
-		return err
+	if v.Rule.Allowed {
+		j.decided.add(v.Reason)
+		return nil
 	}
 	d := &Denied{Decision: v.Decision(u)}
 	d.First = j.CountDenied(v.Host, &d.Decision, reporter.IDs{})
+	if j.DryRun {
+		return nil
+	}
 	return j.Disallow(d)
 }
 

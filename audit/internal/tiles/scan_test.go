@@ -223,9 +223,9 @@ func TestReadWhileFilled(t *testing.T) {
 		filled := make(chan error, 1)
 		go func() {
 			err := w.writeFile(tilePath(entriesLevel, n, Width), make([]byte, 2*Width), false)
-			w.removePartial(entriesLevel, n+1)
+			w.removePartialBefore(entriesLevel, n+1)
 			err = errors.Join(err, w.writeFile(tilePath(0, n, Width), make([]byte, tlog.HashSize*Width), false))
-			w.removePartial(0, n+1)
+			w.removePartialBefore(0, n+1)
 			filled <- err
 		}()
 		for len(filled) == 0 {

@@ -103,9 +103,9 @@ func (w *Writer) writeFull(b fullBundle) error {
 		if err != nil {
 			return err
 		}
-		w.removePartial(tile.level, tile.n)
+		w.removePartialBefore(tile.level, tile.n)
 	}
-	w.removePartial(entriesLevel, b.n)
+	w.removePartialBefore(entriesLevel, b.n)
 	err = os.Remove(filepath.Join(w.dir, pendingPath(b.n)))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -113,9 +113,9 @@ func (w *Writer) writeFull(b fullBundle) error {
 	return err
 }
 
-// removePartial removes the partial files of the tile or bundle before n, if that is full and written.
+// removePartialBefore removes the partial files of the tile or bundle before n, if that is full and written.
 // An error does no harm.
-func (w *Writer) removePartial(level any, n uint64) {
+func (w *Writer) removePartialBefore(level any, n uint64) {
 	if n > 0 && NewReader(w.dir).has(tilePath(level, n-1, Width)) {
 		os.RemoveAll(filepath.Join(w.dir, filepath.Dir(tilePath(level, n-1, 1))))
 	}
@@ -187,9 +187,9 @@ func (w *Writer) writePartial() error {
 // nothing.
 func (w *Writer) Close() error {
 	n := w.tree.size / Width
-	w.removePartial(entriesLevel, n)
+	w.removePartialBefore(entriesLevel, n)
 	for level := range w.tree.edges {
-		w.removePartial(level, n)
+		w.removePartialBefore(level, n)
 		n /= Width
 	}
 	if w.pending == nil {

@@ -315,7 +315,7 @@ func crawled(t *testing.T, opts ...collyrobots.Option) (requests string) {
 	return requests
 }
 
-// TestContradictions checks that New reports options of which one undoes another, if they are in one
+// TestContradictions checks that New reports options that contradict each other in one
 // list, and that ForHosts may replace what was given before.
 func TestContradictions(t *testing.T) {
 	ignore := collyrobots.IgnoreRobotsWithPermission()

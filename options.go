@@ -689,12 +689,12 @@ func (s boundedStore) Update(ctx context.Context, key string, ttl time.Duration,
 // Logger sets the logger for everything that no call returns. The default is the value of
 // slog.Default when New is called. A nil l is an OptionError. The levels are:
 //
-//	Error  lost records
-//	Warn   unreadable robots.txt files, capped delays, skipped hosts, hosts that refuse requests, sitemaps with errors
-//	Info   changed robots.txt files, the first denied URL of each host
+//	Error  lost records, a Pacer that fails
+//	Warn   unreadable robots.txt files, capped delays, skipped hosts, hosts that throttle or refuse, sitemaps with errors
+//	Info   changed robots.txt files, long waits, the first denied URL of each host
 //	Debug  the other denied URLs, the options of the plugin
 //
-// See docs/troubleshooting.md.
+// See docs/faq.md.
 func Logger(l *slog.Logger) Option {
 	return option("Logger", func(c *config) { c.log = l }, faultIf(l == nil, "Logger", "the logger is nil")).with(omitted)
 }

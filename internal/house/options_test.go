@@ -90,8 +90,8 @@ func TestEachOptionIsNamed(t *testing.T) {
 	}
 }
 
-// TestOptionsForHosts checks that the comment of ForHosts and the guide name the options that may be
-// given inside it, and no others.
+// TestOptionsForHosts checks that the comment of ForHosts names the options that may be given inside
+// it, and no others.
 func TestOptionsForHosts(t *testing.T) {
 	var want []string
 	comment := ""
@@ -104,15 +104,10 @@ func TestOptionsForHosts(t *testing.T) {
 		}
 	}
 	slices.Sort(want)
-	for where, text := range map[string]string{
-		"the comment of ForHosts": between(comment, "It accepts ", ". "),
-		"docs/options.md":         between(textOf(t, "docs/options.md"), "`ForHosts` takes ", ". "),
-	} {
-		named := regexp.MustCompile(`[A-Z]\w+`).FindAllString(text, -1)
-		slices.Sort(named)
-		if !slices.Equal(named, want) {
-			t.Errorf("%s names %v, want %v", where, named, want)
-		}
+	named := regexp.MustCompile(`[A-Z]\w+`).FindAllString(between(comment, "It accepts ", ". "), -1)
+	slices.Sort(named)
+	if !slices.Equal(named, want) {
+		t.Errorf("the comment of ForHosts names %v, want %v", named, want)
 	}
 }
 

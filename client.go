@@ -17,26 +17,21 @@ import (
 //	client := &http.Client{Transport: robots.Transport(nil)}
 //
 // RoundTrip waits until the request may start, and then sends it. If the request must not be sent,
-// the error is a *DisallowedError, a *report.PrivateNetworkError, a *report.ShardError, a *report.PaceError or
-// ErrClosed. http.Client wraps it in a *url.Error, so use errors.As and errors.Is. Each redirect is
-// a request of its own, and is judged and paced like the first one.
+// the error is a *DisallowedError, a *report.PrivateNetworkError, a *report.ShardError, a
+// *report.PaceError or ErrClosed. http.Client wraps it in a *url.Error, so use errors.As and
+// errors.Is. Each redirect is a request of its own, and is judged and paced like the first one.
 //
-// The wait ends with the context of the request, or its deprecated channel Cancel. The Timeout of an http.Client includes the wait,
-// also that for robots.txt, so leave it 0 if hosts have long delays, and limit each request by its
-// context and by the timeouts of http.Transport.
-//
-// A request is in flight until its body is read to the end or closed. If a program does neither,
-// its place with the host expires after some time, except under MaxInFlight. Set the User-Agent
-// header of each request, or the option ProductToken: otherwise the group for Go-http-client
+// The wait ends with the context of the request, or its deprecated channel Cancel, and counts for
+// the Timeout of an http.Client. A request is in flight until its body is read to the end or
+// closed. Without a User-Agent header and the option ProductToken, the group for Go-http-client
 // applies, which is the name that net/http sends, or the group for * if there is none.
 //
-// One Plugin can serve collectors and any number of http.Clients. They share the robots.txt files
-// and the pace. robots.txt is requested with next, or with the client of the option HTTPClient.
-// Requests with other schemes than http, https and ftp are passed to next. The RoundTripper may be
-// used by several goroutines, and CloseIdleConnections of http.Client reaches next.
+// robots.txt is requested with next, or with the client of the option HTTPClient. Requests with
+// other schemes than http, https and ftp are passed to next. The RoundTripper may be used by
+// several goroutines, and CloseIdleConnections of http.Client reaches next.
 //
 // OnDenied is not called for requests of http.Clients, and FollowSitemaps does not read the
-// sitemaps of their sites; see Pages.
+// sitemaps of their sites; see Pages. docs/any-client.md is the guide.
 func (p *Plugin) Transport(next http.RoundTripper) http.RoundTripper {
 	rt := &roundTripper{plugin: p}
 	if p != nil && p.core != nil {
@@ -177,16 +172,11 @@ func (t *Turn) End() { t.end(nil) }
 // Failed is End for a request that got no response, or whose body could not be read, because of
 // err. Events have err in an event of the kind report.EventAnswered. Failed(nil) is like End.
 //
-// If err wraps ErrNotSent, or says that no connection was made, the request was not sent. It is
-// then not counted, also not for MaxPages and AdaptiveDelay, and if it was the probe of a host that
-// StopRefused has stopped, the next page is. Such errors are *net.DNSError, syscall.ECONNREFUSED
-// and a *net.OpError of dialing. The next request to the host keeps the delay all the same, because
-// an attempt to connect is work for a server.
-//
-// With any other err, the request may have reached the host, so it is counted for MaxPages. A
-// connection that was reset (syscall.ECONNRESET) within ten seconds of the start is a refusal for
-// StopRefused. Under AdaptiveDelay, a request that has failed late makes the delay longer, and none
-// makes it shorter.
+// If err wraps ErrNotSent, or is a *net.DNSError, syscall.ECONNREFUSED or a *net.OpError of dialing,
+// the request was not sent. It is then not counted, but the next request to the host keeps the
+// delay, because an attempt to connect is work for a server. If it was the probe of a host that
+// StopRefused has stopped, the next page is. With any other err, the request may have reached the
+// host. See docs/any-client.md.
 func (t *Turn) Failed(err error) { t.end(err) }
 
 // end ends the turn. err is that of Failed, or nil.

@@ -289,9 +289,7 @@ func (p *Plugin) Close() error {
 // that they abort costs its host one delay. A second Attach of the same collector has no effect,
 // unless Collector.Init was called in between.
 //
-// A clone made by Colly's own Clone has no callbacks, and must be attached itself. Until then its
-// requests wait while they hold a LimitRule slot, and each counts as in flight only until the
-// headers of its response are there.
+// A clone made by Colly's own Clone has no callbacks, and must be attached itself: see docs/faq.md.
 //
 // Attach does not change the user's http.Client. It gives the collector a client of the plugin
 // instead. A collector and its clones have one client together, so none of them may have requests
@@ -307,9 +305,8 @@ func (p *Plugin) Close() error {
 // nil, and another error if this package does not know the version of Colly that made c. After an
 // error c is unchanged.
 //
-// Attach one plugin to a collector, and keep it. Colly cannot remove callbacks, so each further
-// plugin, after the Close of the one before, adds five callbacks to c, which cost time for each
-// page. A program with many jobs makes one collector per job, or one plugin for all jobs.
+// Attach one plugin to a collector, and keep it, because Colly cannot remove callbacks. A program
+// with many jobs makes one collector per job, or one plugin for all jobs.
 func (p *Plugin) Attach(c *colly.Collector) error {
 	if err := p.usable(); err != nil {
 		return err

@@ -298,11 +298,7 @@ func contextOf(e sitemap.Entry) *colly.Context {
 // page. Wait also waits for these ten seconds. If a Host header names a site at another address,
 // the sitemaps of that site are not read.
 //
-// A robots.txt may name sitemaps on other sites. In 24 hours, a host may cause at most 200 requests
-// to other sites, and to at most 10 other registrable domains. This includes sitemaps and redirects
-// of sitemaps and of robots.txt. Files beyond these limits are left out. If a host gets no other
-// requests, such requests to it start at least a second apart. No robots.txt of 194 real sites
-// comes near these limits: the most is 80 sitemaps of 2 domains.
+// Sitemaps on other sites are read within limits: see docs/private-networks.md.
 type Feed struct {
 	// Window is the maximum number of sitemap pages in flight. If it is 0, the maximum is 64. If
 	// the collector is not Async, one page is in flight.
@@ -342,25 +338,12 @@ type Feed struct {
 	NewestFirst bool
 
 	// Resume continues where the last run with the same Store stopped. Files that have not changed
-	// since all their pages were done are left out. If a file was interrupted, the pages that are
-	// not done are fed. If it has changed, all of its pages are fed. A page that is done is also fed
-	// again if a file that was not read before gives it a lastmod after the beginning of the run
-	// that has fetched it.
+	// since all their pages were done are left out, and of an interrupted file only the pages that
+	// are not done are fed. docs/sitemaps.md says which pages are done, and which are tried again.
 	//
-	// A page is done when its callbacks have run. A page with a 4xx status is also done, except for
-	// 407, 408 and 429. A page that failed otherwise is tried again by the next runs, three times
-	// in all. Pages that were denied, dropped by Keep, refused by the collector or aborted by a
-	// callback are not done: each run tries again to feed them, and reads the files that list them.
-	// A page that was passed to Sink is done when Sink has returned nil.
-	//
-	// When a run ends, or its context does, or the plugin is closed, all results are in the Store.
-	// If the process is killed, no page is lost, but the next run feeds some pages again: at most
-	// as many as Window, because that many pages are in flight or have a result that is not in the
-	// Store yet. A Sink may be too fast for that. Then results are written so that writing takes a
-	// tenth of the time, and at the latest for every 10,000 pages. So the next run passes the pages
-	// that Sink was called with at that moment and up to 10,000 others again; a slow Sink gets a
-	// quarter of Window. After a loss of power, this also holds if the Store is durable, as
-	// store.Dir is.
+	// If the process is killed, no page is lost, but the next run feeds some pages again: at most as
+	// many as Window, or 10,000 more if Sink is fast. After a loss of power, this also holds if the
+	// Store is durable, as store.Dir is.
 	//
 	// Resume needs the option Store. Only one run at a time may use that Store. The collector must
 	// not remember which pages an earlier run has visited. Otherwise it refuses pages that were in

@@ -7,10 +7,9 @@
 //
 // The page is read-only and uses only files that are embedded in this package. It shows every URL
 // of the crawl to every client that can reach it, and does not ask for a password. Serve it on the
-// loopback interface, or behind a proxy that asks for a password. The handler rejects requests that
-// a page of another web site causes. It also rejects requests whose host is not localhost, a name
-// below localhost, or an IP address; otherwise, another web site could use DNS rebinding to read
-// the page. A proxy in front of the handler must set the Host header to "localhost".
+// loopback interface, or behind a proxy that asks for a password and sets the Host header to
+// "localhost". The file docs/view.md of this repository says which requests are rejected, and
+// describes the content and the parameters of the pages.
 //
 // The handler uses only the last element of the path, so it works below any prefix that ends in a
 // slash, with or without http.StripPrefix:
@@ -21,8 +20,6 @@
 //	host.json     the last requests of one host, and its statuses, gaps and denials
 //	report.html   a report of the crawl in one file
 //	robots.json   a robots.txt, and the decision of each dialect about a URL for a product token
-//
-// The file docs/view.md of this repository describes their content and their parameters.
 package view
 
 import (

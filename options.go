@@ -452,9 +452,7 @@ func DryRun() Option {
 // lists the URLs whose decisions differ from those of the dialect in force. Use it before a spider
 // changes to another dialect. New returns an OptionError if there is no dialect.
 //
-// Shadow causes no requests. Each dialect costs the memory of one more policy for every site, and
-// one more decision for every page, which usually takes less than a microsecond. Under
-// [dialect.Temoto], a decision may take up to a second. See docs/built-in-check.md.
+// Shadow causes no requests. docs/built-in-check.md says what it costs.
 func Shadow(dialects ...dialect.Dialect) Option {
 	dialects = slices.Clone(dialects)
 	o := option("Shadow", func(c *config) { c.shadows = dialects },

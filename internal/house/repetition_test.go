@@ -2,7 +2,6 @@ package house
 
 import (
 	"fmt"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -103,7 +102,7 @@ func passagesOfGuides(t *testing.T) (all []passage) {
 	names = append(names, "README.md", "llms.txt", ".github/SECURITY.md", "conformance/README.md", "examples/README.md",
 		"internal/benchmarks/README.md", "internal/benchmarks/scale.md")
 	for _, name := range names {
-		all = append(all, passagesIn(path.Clean(filepath.ToSlash(name)), textOf(t, name))...)
+		all = append(all, passagesIn(filepath.ToSlash(name), textOf(t, name))...)
 	}
 	return all
 }

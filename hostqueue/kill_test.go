@@ -222,8 +222,8 @@ func TestKill(t *testing.T) {
 		t.Errorf("%d pages were fetched again after %d kills", twice, *kills)
 	}
 	// A process may be stopped between its last check of the lease and the write to the socket. A
-	// busy machine may log a request late.
-	if f.short > *kills/5 {
+	// busy machine may log a request late, so the gap after it seems shorter.
+	if f.short > *kills/5+len(f.log)/100 {
 		t.Errorf("%d gaps are shorter than half of the delay, the smallest is %v, want %v", f.short, f.gap, killDelay)
 	}
 	t.Logf("%d kills, %d known pages for each of %d hosts, %d fetched again, smallest gap %v", *kills, known, f.hosts, twice, f.gap)

@@ -139,7 +139,9 @@ func install(t *testing.T, c *colly.Collector, r *recorder) *colly.Collector {
 		t.Fatal(fresh, err)
 	}
 	c.Context = backend.Mark(c.Context, r)
-	c.OnRequestHeaders(func(*colly.Request) { seam = handle.Watch(seam, r) })
+	var current atomic.Pointer[backend.Seam]
+	current.Store(seam)
+	c.OnRequestHeaders(func(*colly.Request) { current.Store(handle.Watch(current.Load(), r)) })
 	t.Cleanup(func() { handle.Client().CloseIdleConnections() })
 	return c
 }

@@ -61,7 +61,7 @@ func (s *Seam) tripOf(req *http.Request, ctl Controller) (Trip, error) {
 // send sends req once. If again is not nil, resp.Request is to be sent once more as a part of that
 // Trip. This is not the Trip of req if the transport has followed a redirect by itself.
 func (s *Seam) send(req *http.Request, ctl Controller, trip Trip) (resp *http.Response, again Trip, err error) {
-	t, err := begin(req.Context(), s.Timeout(), trip)
+	t, err := begin(req.Context(), s.limit(), trip)
 	if err != nil {
 		closeBody(req)
 		return nil, nil, err
@@ -133,7 +133,7 @@ func Do(rt http.RoundTripper, req *http.Request, timeout time.Duration, trip Tri
 
 // do sends req once. If again is true, it is to be sent once more as a part of the same Trip.
 func do(rt http.RoundTripper, req *http.Request, timeout time.Duration, trip Trip) (resp *http.Response, again bool, err error) {
-	t, err := begin(req.Context(), timeout, trip)
+	t, err := begin(req.Context(), newTimeouts(timeout), trip)
 	if err != nil {
 		return nil, false, err
 	}

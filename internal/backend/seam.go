@@ -28,6 +28,7 @@ type Seam struct {
 	members []member
 	kept    atomic.Bool // see Keep
 	changes atomic.Pointer[changes]
+	limits  atomic.Pointer[timeouts] // of the transfers; nil if there is no timeout
 }
 
 // changes are the changes that the collector's setters have made since the Seam was installed. A
@@ -230,6 +231,17 @@ func (s *Seam) Timeout() time.Duration {
 		return *t
 	}
 	return s.user.Timeout
+}
+
+// limit returns the timeouts of a new transfer, or nil if there is no timeout.
+func (s *Seam) limit() *timeouts {
+	timeout := s.Timeout()
+	l := s.limits.Load()
+	if l == nil || l.length != timeout {
+		l = newTimeouts(timeout)
+		s.limits.Store(l)
+	}
+	return l
 }
 
 // Jar returns the cookie jar of the collectors of this Seam, or nil.

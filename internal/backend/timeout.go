@@ -2,33 +2,111 @@ package backend
 
 import (
 	"cmp"
+	"container/list"
 	"context"
 	"errors"
+	"sync"
 	"time"
 )
 
 // This file limits the time of a transfer. The timeout is the one of the user's client, and the
 // deadline is the one of the terms of the trip.
 
+// A timeouts ends the transfers that last longer than a timeout, which is the same for all of them. So
+// they end in the order in which they have begun, and one timer is enough. It is not changed when a
+// transfer ends while others are under way.
+type timeouts struct {
+	length time.Duration // the timeout; more than 0
+
+	// mu protects the fields below it.
+	mu      sync.Mutex
+	list    list.List   // of *transfer, in the order of timeoutAt
+	timer   *time.Timer // fires when the time of the first transfer is up, or before that
+	running bool        // the timer will fire
+}
+
+// newTimeouts returns the timeouts of a length, or nil if the length is not more than 0.
+func newTimeouts(length time.Duration) *timeouts {
+	if length <= 0 {
+		return nil
+	}
+	return &timeouts{length: length}
+}
+
+// start adds t and sets its timeoutAt and its place. t.mu is held.
+func (l *timeouts) start(t *transfer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t.timeoutAt = time.Now().Add(l.length)
+	t.place = l.list.PushBack(t)
+	l.startTimer(l.length)
+}
+
+// stop removes the transfer at a place. It returns false if the time of the transfer is up.
+func (l *timeouts) stop(place *list.Element) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if place.Value == nil {
+		return false
+	}
+	l.remove(place)
+	if l.list.Len() == 0 {
+		l.running = !l.timer.Stop()
+	}
+	return true
+}
+
+// remove removes a place. mu is held.
+func (l *timeouts) remove(place *list.Element) {
+	l.list.Remove(place)
+	place.Value = nil
+}
+
+// startTimer makes the timer fire after d, unless it is running. mu is held.
+func (l *timeouts) startTimer(d time.Duration) {
+	switch {
+	case l.running:
+		return
+	case l.timer == nil:
+		l.timer = time.AfterFunc(d, l.fire)
+	default:
+		l.timer.Reset(d)
+	}
+	l.running = true
+}
+
+// fire ends the transfers whose time is up. The timer calls it.
+func (l *timeouts) fire() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.running = false
+	now := time.Now()
+	for place := l.list.Front(); place != nil; place = l.list.Front() {
+		t := place.Value.(*transfer)
+		left := t.timeoutAt.Sub(now)
+		if left > 0 {
+			l.startTimer(left)
+			return
+		}
+		l.remove(place)
+		go t.end(context.DeadlineExceeded)
+	}
+}
+
 // startTimeout starts the timeout from the beginning.
 func (t *transfer) startTimeout() {
-	if t.timeout <= 0 {
+	if t.timeouts == nil {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.timeoutAt = time.Now().Add(t.timeout)
-	if t.timeoutTimer == nil {
-		t.timeoutTimer = time.AfterFunc(t.timeout, func() { t.end(context.DeadlineExceeded) })
-	} else {
-		t.timeoutTimer.Reset(t.timeout)
-	}
+	t.timeouts.start(t)
 }
 
 // stopTimeout stops the timeout. It returns false if the time is up, and timeoutAt then keeps its
 // value. mu is held.
 func (t *transfer) stopTimeout() bool {
-	if t.timeoutTimer != nil && !t.timeoutTimer.Stop() {
+	if t.place != nil && !t.timeouts.stop(t.place) {
 		return false
 	}
 	t.timeoutAt = time.Time{}

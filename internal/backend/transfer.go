@@ -2,6 +2,7 @@ package backend
 
 import (
 	"cmp"
+	"container/list"
 	"context"
 	"io"
 	"net"
@@ -22,7 +23,7 @@ type transfer struct {
 	context.Context // ended by the context of the request, and by cancel
 	cancel          context.CancelCauseFunc
 	io.ReadCloser                       // the body that the transport returned
-	timeout         time.Duration       // 0 if there is no limit
+	timeouts        *timeouts           // end the transfer after the timeout of the client; nil if there is none
 	trip            Trip                // changed with attempts and mu held
 	sign            func(*http.Request) // of the terms; nil if the request is not signed
 	trace           httptrace.ClientTrace
@@ -41,31 +42,31 @@ type transfer struct {
 	writes        int32         // how often the request was written
 
 	// mu is held while Peer, Sent and Answered of the trip are called.
-	mu           sync.Mutex
-	timeoutTimer *time.Timer        // ends the transfer after timeout; nil if there is no limit
-	timeoutAt    time.Time          // when timeoutTimer fires; zero while it is stopped
-	deadlineAt   time.Time          // when deadlineTimer fires; zero while it is stopped
-	stopWait     context.CancelFunc // ends the wait of an attempt; nil if none waits
-	fault        error              // the error of reading the body
-	hostPort     string             // the server or the proxy that the current attempt connects to
-	peer         net.Addr           // the address of the last connection; nil if none was reported
-	over         bool               // no method of the trip may be called
-	refusal      error              // the error of Peer; nil if it has returned none
+	mu         sync.Mutex
+	place      *list.Element      // in timeouts; nil before the timeout was started
+	timeoutAt  time.Time          // when timeouts end the transfer; zero while the timeout is stopped
+	deadlineAt time.Time          // when deadlineTimer fires; zero while it is stopped
+	stopWait   context.CancelFunc // ends the wait of an attempt; nil if none waits
+	fault      error              // the error of reading the body
+	hostPort   string             // the server or the proxy that the current attempt connects to
+	peer       net.Addr           // the address of the last connection; nil if none was reported
+	over       bool               // no method of the trip may be called
+	refusal    error              // the error of Peer; nil if it has returned none
 }
 
-// begin waits until the trip is ready and returns a new transfer. The transfer may take as long as
-// timeout, if that is more than 0, without the time that Again of the trip takes. If begin returns
-// an error, the trip has ended.
-func begin(parent context.Context, timeout time.Duration, trip Trip) (*transfer, error) {
+// begin waits until the trip is ready and returns a new transfer. limit, which may be nil, ends it after
+// a timeout, without the time that Again of the trip takes. If begin returns an error, the trip has
+// ended.
+func begin(parent context.Context, limit *timeouts, trip Trip) (*transfer, error) {
 	terms, err := awaitReady(parent, trip)
 	if err != nil {
 		trip.Ended(0, err)
 		return nil, err
 	}
 	t := &transfer{
-		timeout: timeout,
-		trip:    trip,
-		sign:    terms.Sign,
+		timeouts: limit,
+		trip:     trip,
+		sign:     terms.Sign,
 	}
 	t.trace = httptrace.ClientTrace{
 		GetConn:      t.attempt,

@@ -242,7 +242,7 @@ func (x *Exchange) Answered(resp *http.Response) (again bool, log func()) {
 func (x *Exchange) RecordResponse(resp *http.Response, pages int) (log func()) {
 	x.sent.Store(true) // an HTTP/2 transport may call Sent later, or not at all
 	x.Replied = true
-	x.Trace.answered(resp)
+	x.Trace.answered(resp, &x.Wire.dates)
 	backOff := x.changePace(resp, pages)
 	if usage.LicenseRequired(resp.StatusCode, resp.Header) {
 		backOff = Both(backOff, x.licenseRequired())

@@ -5,7 +5,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/collyrobots/collyrobots/internal/pace"
@@ -24,7 +26,7 @@ var errDropped = errors.New("collyrobots: the connection was dropped before an a
 // RoundTripper it has started when it is handed over.
 type Trace struct {
 	Report       *reporter.Reporter
-	URL          *url.URL
+	URL          *url.URL           // not changed by an attempt
 	Kind         report.RequestKind // Event.RequestKind
 	From         string             // Event.From
 	reporter.IDs                    // changed by Continue while an attempt may be under way
@@ -33,6 +35,7 @@ type Trace struct {
 	// mu protects the fields below it. It is held while an event of the exchange is sent, so that the
 	// events have the order of what happened.
 	mu       sync.Mutex
+	url      string           // Event.URL; "" before it is needed
 	running  bool             // report.EventStarted was sent, and report.EventAnswered was not
 	at       time.Time        // of the start; valid while running
 	status   int              // of the response; 0 before that
@@ -52,6 +55,7 @@ func (t *Trace) Decide(d report.Decision) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.decision = &d
+	t.url = d.URL
 }
 
 // madeFor records the page that a request of the plugin's own is made for, which may be nil.
@@ -92,6 +96,8 @@ func (t *Trace) license(host *pace.Host) {
 	if !t.IsOn() {
 		return
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	e := t.event(report.EventLicense, host)
 	e.Status = http.StatusUnauthorized
 	t.Report.Events.Send(e)
@@ -171,13 +177,16 @@ func (t *Trace) describeWait(e *report.Event) {
 	}
 }
 
-// event returns an Event of the exchange, with the current time.
+// event returns an Event of the exchange, with the current time. t.mu is held.
 func (t *Trace) event(kind report.EventKind, host *pace.Host) report.Event {
+	if t.url == "" {
+		t.url = t.URL.Redacted()
+	}
 	e := report.Event{
 		Kind:        kind,
 		Time:        time.Now(),
 		Host:        host.Name(),
-		URL:         t.URL.Redacted(),
+		URL:         t.url,
 		RequestKind: t.Kind,
 		Collector:   t.Collector,
 		Request:     t.Request,
@@ -186,26 +195,44 @@ func (t *Trace) event(kind report.EventKind, host *pace.Host) report.Event {
 	return e
 }
 
-// answered is called when the headers of the response are there.
-func (t *Trace) answered(resp *http.Response) {
+// answered is called when the headers of the response are there. d parses its date.
+func (t *Trace) answered(resp *http.Response, d *dates) {
 	if !t.IsOn() {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.status = resp.StatusCode
-	t.date = dateOf(resp.Header)
+	t.date = d.of(resp.Header)
 }
 
-// dateOf returns the time at which a server has sent a response, by its clock. It is zero if the
-// header does not say: if Date is malformed, or if a cache has kept the response for some time (RFC
-// 9111, section 5.1), so that Date is older.
-func dateOf(h http.Header) time.Time {
+// A dates parses the field Date of responses. It keeps the last result, because most responses have
+// the date of the one before.
+type dates struct{ last atomic.Pointer[date] }
+
+type date struct {
+	text string
+	time time.Time
+}
+
+// of returns the time at which a server has sent a response, by its clock. It is zero if the header
+// does not say: if Date is malformed, or if a cache has kept the response for some time (RFC 9111,
+// section 5.1), so that Date is older.
+func (d *dates) of(h http.Header) time.Time {
 	if age := h.Get("Age"); age != "" && age != "0" {
 		return time.Time{}
 	}
-	date, _ := http.ParseTime(h.Get("Date"))
-	return date
+	text := h.Get("Date")
+	last := d.last.Load()
+	if last != nil && last.text == text {
+		return last.time
+	}
+	parsed, err := http.ParseTime(text)
+	if err != nil {
+		return time.Time{}
+	}
+	d.last.Store(&date{text: strings.Clone(text), time: parsed})
+	return parsed
 }
 
 // setSigned records whether the request was signed.

@@ -34,6 +34,7 @@ type Wire struct {
 	groupings  *groupings
 	signatures *signatures  // nil if no request is signed
 	licenses   atomic.Int64 // the responses that have asked for a license
+	dates      dates        // parses their Date for the events
 }
 
 // NewWire returns the wire of a plugin whose hosts share their pace as groupings says. If groupings

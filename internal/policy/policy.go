@@ -124,7 +124,9 @@ func (p *Policy) Sum() string {
 	if f == nil {
 		return ""
 	}
-	return hex.EncodeToString(f.sum[:])
+	var digits [2 * len(f.sum)]byte
+	hex.Encode(digits[:], f.sum[:])
+	return string(digits[:])
 }
 
 // Status returns the status of the last response to GET /robots.txt, after redirects. It returns 0

@@ -332,11 +332,11 @@ func IsSilent(d *report.Decision) bool { return IsUnread(d) && policy.IsUnanswer
 
 // Decision returns v, the verdict on u, as a Decision.
 func (v *Verdict) Decision(u *url.URL) report.Decision {
-	host := v.Host.Stats(time.Now())
+	file := v.Policy.RobotsURL()
 	d := report.Decision{
 		URL:        u.Redacted(),
-		Authority:  v.Policy.Authority.String(),
-		RobotsURL:  v.Policy.RobotsURL(),
+		Authority:  strings.TrimSuffix(file, "/robots.txt"),
+		RobotsURL:  file,
 		Allowed:    v.Rule.Allowed,
 		Reason:     v.Reason,
 		Dialect:    v.Settings.Dialect,
@@ -350,20 +350,25 @@ func (v *Verdict) Decision(u *url.URL) report.Decision {
 		Fetched:    v.Policy.Fetched(),
 		Expires:    v.Policy.Expires(),
 		CrawlDelay: v.Policy.CrawlDelay(),
-		Delay:      host.Delay,
-		BackOff:    host.BackOff,
-		NotBefore:  host.NotBefore,
-		Opens:      host.Opens,
 		Usage:      v.preferences(u),
+	}
+	if !v.Host.Plain() || v.Settings.Pace.Free { // a dry run tells the delays that it does not keep
+		host := v.Host.Stats(time.Now())
+		d.Delay = host.Delay
+		d.BackOff = host.BackOff
+		d.NotBefore = host.NotBefore
+		d.Opens = host.Opens
 	}
 	if d.Option == policy.OptionRobotsTxt {
 		d.Fetched = time.Time{}
 		d.Expires = time.Time{}
 	}
-	if v.denial != nil && v.denial.Describe != nil {
-		v.denial.Describe(&d)
+	if v.denial == nil || v.denial.Describe == nil {
+		return d
 	}
-	return d
+	described := d // only a denial needs the memory that a pointer takes
+	v.denial.Describe(&described)
+	return described
 }
 
 // fileOf returns the name of a robots.txt for the log.

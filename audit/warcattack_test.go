@@ -519,36 +519,6 @@ func TestExportWARCNothing(t *testing.T) {
 	}
 }
 
-// A countingWriter counts what is written.
-type countingWriter struct{ bytes, records int }
-
-func (w *countingWriter) Write(p []byte) (int, error) {
-	w.bytes += len(p)
-	w.records += bytes.Count(p, []byte("WARC/1.1\r\n"))
-	return len(p), nil
-}
-
-// TestExportWARCLargeLog checks that the memory of an export does not depend on the size of the log.
-// Use -mb 50 for 100,000 entries.
-func TestExportWARCLargeLog(t *testing.T) {
-	dir := t.TempDir()
-	requests := writeLarge(t, dir, *largeSize<<20, *largeHosts)
-	var w countingWriter
-	began := time.Now()
-	grown := endHeap(func() {
-		if err := audit.ExportWARC(&w, dir); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Logf("%d requests: %v, %d records, %.1f MB written, %.1f MB in use, largest resident set %s", requests, time.Since(began), w.records, float64(w.bytes)/1e6, float64(grown)/1e6, rss())
-	if want := 2*requests + 2**largeHosts + 3; w.records > want || w.records < want-want/100 { // one may be cut by the buffer
-		t.Errorf("%d records, want %d", w.records, want)
-	}
-	if most := uint64(8<<20 + 1000**largeHosts); grown > most {
-		t.Errorf("ExportWARC used %d bytes, want at most %d", grown, most)
-	}
-}
-
 // TestExportWARCOfRunningCrawl exports a log that grows during the export.
 func TestExportWARCOfRunningCrawl(t *testing.T) {
 	dir := t.TempDir()

@@ -3,10 +3,14 @@ package audit_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"reflect"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/collyrobots/collyrobots/audit"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // TestEntriesAreEvents checks that an entry has the fields that the JSON methods of Event and
@@ -42,9 +46,11 @@ func TestEntriesAreEvents(t *testing.T) {
 // TestDecodeAsJSON checks that a changed entry is accepted exactly if package json reads the same
 // entry from it, and the form is right.
 func TestDecodeAsJSON(t *testing.T) {
+	if raceEnabled {
+		t.Skip("has one goroutine")
+	}
 	accepted := 0
-	for i := range events(t) {
-		e := events(t)[i]
+	for _, e := range events(t) {
 		text, err := audit.EncodeFixed(audit.Entry{Event: &e, Body: "0123abcd"})
 		if err != nil {
 			t.Fatal(err)
@@ -75,4 +81,42 @@ func TestDecodeAsJSON(t *testing.T) {
 		t.Error("no entry was accepted")
 	}
 	t.Logf("%d texts accepted", accepted)
+}
+
+// TestAnyText logs events that have odd bytes in each of their texts, and reads them back.
+func TestAnyText(t *testing.T) {
+	for _, text := range []string{"\xff", `\ufffd\\ufffd\` + "\xff\\", "\u2028<&>\u2029", "\x00\x7f\"\n", "\xed\xa0\x80"} {
+		e := report.Event{Kind: report.EventDenied, Time: time.Now(), Decision: &report.Decision{Reason: report.ReasonUsage}}
+		for _, value := range []reflect.Value{reflect.ValueOf(&e).Elem(), reflect.ValueOf(e.Decision).Elem()} {
+			for i := range value.NumField() {
+				if f := value.Field(i); f.Kind() == reflect.String && f.String() == "" {
+					f.SetString(text)
+				}
+			}
+		}
+		mustBeLogged(t, e, text)
+		e = report.Event{Kind: report.EventDenied, Time: time.Now()}
+		length := 80_000
+		if raceEnabled {
+			length = 800
+		}
+		long := strings.Repeat(text, length)
+		e.URL, e.From = long, long
+		e.Decision = &report.Decision{Reason: report.ReasonUsage, URL: long, LinkedFrom: long, Group: long}
+		mustBeLogged(t, e, long)
+	}
+}
+
+// mustBeLogged logs an event with a text in its errors and its rule, and reads it back.
+func mustBeLogged(t *testing.T, e report.Event, text string) {
+	t.Helper()
+	e.Err = errors.New(text)
+	e.Decision.Err = e.Err
+	e.Decision.Rule.Pattern = text
+	dir := t.TempDir()
+	forge(t, dir, e)
+	r, faults := verify(t, dir)
+	if !r.OK() || r.Logs[0].Denied != 1 {
+		t.Errorf("%.20q: %+v, faults %q", text, r.Logs[0], faults)
+	}
 }

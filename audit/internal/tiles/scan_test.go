@@ -51,6 +51,12 @@ func TestScan(t *testing.T) {
 
 // TestScanFindsDamage checks that each change of a file is found and named.
 func TestScanFindsDamage(t *testing.T) {
+	sound := t.TempDir()
+	w := open(t, sound)
+	add(t, w, 66_600)
+	if err := w.Checkpoint(plain); err != nil {
+		t.Fatal(err)
+	}
 	swap := func(dir string) error {
 		name := filepath.Join(dir, "tile/entries/001")
 		text, err := os.ReadFile(name)
@@ -91,10 +97,8 @@ func TestScanFindsDamage(t *testing.T) {
 			return os.WriteFile(filepath.Join(dir, checkpointName), text, 0o600)
 		}, "the checkpoint has"},
 	} {
-		dir := t.TempDir()
-		w := open(t, dir)
-		add(t, w, 66_600)
-		if err := w.Checkpoint(plain); err != nil {
+		dir := filepath.Join(t.TempDir(), "log")
+		if err := os.CopyFS(dir, os.DirFS(sound)); err != nil {
 			t.Fatal(err)
 		}
 		if err := test.damage(dir); err != nil {

@@ -53,6 +53,9 @@ func crawled(t *testing.T) (dir string, urls map[string]bool) {
 // TestDamage changes, shortens and removes files at random. Open must refuse the folder, or find the
 // pages in the other files. It must never find other pages or wait forever.
 func TestDamage(t *testing.T) {
+	if raceEnabled {
+		t.Skip("TestDamageIsNoticed does the same with fewer pages")
+	}
 	dir, urls := crawled(t)
 	rounds := int(numberIn(t, "COLLYROBOTS_DAMAGE", 6))
 	for seed := range rounds {

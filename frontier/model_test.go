@@ -24,7 +24,11 @@ import (
 // variable COLLYROBOTS_MODEL sets the number of rounds, and COLLYROBOTS_SEED the seed of the first
 // one.
 func TestModel(t *testing.T) {
-	rounds := numberIn(t, "COLLYROBOTS_MODEL", 5)
+	few := uint64(5)
+	if raceEnabled {
+		few = 2
+	}
+	rounds := numberIn(t, "COLLYROBOTS_MODEL", few)
 	seed := numberIn(t, "COLLYROBOTS_SEED", 1)
 	for i := range rounds {
 		synctest.Test(t, func(t *testing.T) {

@@ -43,7 +43,7 @@ type crawler struct {
 // An order tells a process what to crawl, and how. It is in the variable orderVariable of the
 // environment, as JSON.
 type order struct {
-	Way    string // one of ways
+	Way    string // one of workload.ways
 	Kind   kind   // of the workload
 	Server string // the address of all hosts
 }
@@ -237,8 +237,11 @@ func (o order) transport() *http.Transport {
 // clientOf returns a function that requests pages with an http.Client and reads them. p may be nil.
 func (o order) clientOf(p *collyrobots.Plugin) func(turn, n int) error {
 	c := &http.Client{Transport: o.transport()}
-	if p != nil {
+	switch {
+	case p != nil:
 		c.Transport = p.Transport(c.Transport)
+	case o.Way == "wrapped":
+		c.Transport = wrapper{c.Transport}
 	}
 	if o.Kind == clientWithTimeout {
 		c.Timeout = time.Minute
@@ -258,6 +261,9 @@ func (o order) clientOf(p *collyrobots.Plugin) func(turn, n int) error {
 		return err
 	})
 }
+
+// A wrapper is a RoundTripper that does nothing but call another one.
+type wrapper struct{ http.RoundTripper }
 
 // repeat returns a function that calls visit n times.
 func repeat(visit func() error) func(turn, n int) error {

@@ -89,7 +89,7 @@ func (s *Seam) send(req *http.Request, ctl Controller, trip Trip) (resp *http.Re
 		}
 		return nil, nil, t.failed(err)
 	}
-	if ctl != nil && controllerIn(resp.Request.Context()) == nil {
+	if s.only == nil && ctl != nil && controllerIn(resp.Request.Context()) == nil {
 		// A redirect finds its controller in the request that was redirected.
 		resp.Request = resp.Request.WithContext(Mark(resp.Request.Context(), ctl))
 	}

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 )
 
-// This file finds the controller of a request, and the Trip of a context. A collector's Context
+// This file finds the controller of a request, and the Carriers of a context. A collector's Context
 // carries a mark, which names the controller. Colly's Clone copies the Context, and every request
 // inherits it.
 
@@ -107,13 +107,16 @@ func (t *transfer) Value(key any) any {
 	return t.Context.Value(key)
 }
 
-// transfers yields the transfers whose context ctx is, or is made from, the innermost first. There
+// A Carrier is a request that a transport is sending, for code that has got its context.
+type Carrier struct{ t *transfer }
+
+// Carriers yields the requests that transports are sending with this context, the innermost first. There
 // are several if one Seam is in the transport of another one.
-func transfers(ctx context.Context) iter.Seq[*transfer] {
-	return func(yield func(*transfer) bool) {
+func Carriers(ctx context.Context) iter.Seq[Carrier] {
+	return func(yield func(Carrier) bool) {
 		for {
 			t, ok := ctx.Value(transferKey{}).(*transfer)
-			if !ok || !yield(t) {
+			if !ok || !yield(Carrier{t}) {
 				return
 			}
 			ctx = t.Context
@@ -121,38 +124,26 @@ func transfers(ctx context.Context) iter.Seq[*transfer] {
 	}
 }
 
-// Trips yields the Trips of the requests that transports are sending with this context, the
-// innermost first.
-func Trips(ctx context.Context) iter.Seq[Trip] {
-	return func(yield func(Trip) bool) {
-		for t := range transfers(ctx) {
-			if !yield(t.current()) {
-				return
-			}
-		}
+// Use calls f with the Trip of the request, which does not end before f returns. If the request is over,
+// Use returns false and does not call f. f must return quickly.
+func (c Carrier) Use(f func(Trip)) bool {
+	c.t.mu.Lock()
+	defer c.t.mu.Unlock()
+	if c.t.over {
+		return false
 	}
+	f(c.t.trip)
+	return true
 }
 
-// current returns the Trip of t.
-func (t *transfer) current() Trip {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.trip
-}
-
-// Repeat calls Again of a trip, one of Trips of ctx, because its place was given back. It waits, and
-// then the request may be sent. The timeout starts again after that.
-func Repeat(ctx context.Context, trip Trip) error {
-	for t := range transfers(ctx) {
-		if t.current() != trip {
-			continue
-		}
-		t.attempts.Lock()
-		defer t.attempts.Unlock()
-		if !t.again() {
-			return cmp.Or(context.Cause(t), context.Canceled)
-		}
-		return nil
+// Repeat calls Again of the Trip, whose place was given back. It waits, and then the request may be
+// sent. The timeout starts again after that.
+func (c Carrier) Repeat() error {
+	t := c.t
+	t.attempts.Lock()
+	defer t.attempts.Unlock()
+	if !t.again() {
+		return cmp.Or(context.Cause(t), context.Canceled)
 	}
 	return nil
 }

@@ -3,13 +3,13 @@ package gate
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/judge"
+	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/report"
 )
 
@@ -118,19 +118,43 @@ func (q *Request) Reply(status int, header http.Header) (log func()) {
 // A carrier is a request of the plugin that a transport is sending, while another transport of the
 // plugin gets a request with its context. This happens if one transport of the plugin is inside
 // another, or inside the transport of a collector. The inner request is the same one, or a
-// transport between the two has changed its URL, or makes a request of its own first.
+// transport between the two has changed its URL, or makes a request of its own first. The carrier may
+// end at any time, so it has a copy of what is needed.
 type carrier struct {
-	*exchange.Exchange
-	trip   backend.Trip
-	client *Request // of a collector or a client; nil if the plugin itself makes the request
+	backend.Carrier
+	wire  *exchange.Wire // nil if the request is not one of a plugin
+	host  *pace.Host
+	kind  report.RequestKind
+	url   string // that it is admitted for
+	marks judge.Marks
 }
 
-// url returns the URL that the carrier is admitted for.
-func (c *carrier) url() *url.URL {
-	if c.client != nil {
-		return c.client.target.URL
+// read sets the fields of c from its trip.
+func (c *carrier) read(trip backend.Trip) {
+	x := exchangeOf(trip)
+	if x == nil {
+		return
 	}
-	return c.Trace.URL
+	c.wire = x.Wire
+	c.host = x.Host
+	c.kind = x.Trace.Kind
+	if q, ok := trip.(*Request); ok {
+		c.url = q.target.URL.String()
+		c.marks = q.marks.HandOn(judge.OfCarrier)
+	} else {
+		c.url = x.Trace.URL.String()
+	}
+}
+
+// exchangeOf returns the exchange of a trip, or nil if the trip is not one of a plugin.
+func exchangeOf(trip backend.Trip) *exchange.Exchange {
+	switch x := trip.(type) {
+	case *Request: // of a collector or a client
+		return &x.Exchange
+	case *exchange.Exchange: // of the plugin itself
+		return x
+	}
+	return nil
 }
 
 // AdmitWithin admits a request that s sends in the turn of its carrier. carried is false if there is no
@@ -146,18 +170,9 @@ func (g *Gate) AdmitWithin(s *backend.Seam, req *http.Request) (carried bool, er
 // carrierOf returns the carrier of req. It returns nil if there is none, or if its host does not
 // share the pace of the host of req, so that req may wait for a turn of its own.
 func (g *Gate) carrierOf(s *backend.Seam, req *http.Request) *carrier {
-	for trip := range backend.Trips(req.Context()) {
-		c := &carrier{trip: trip}
-		switch x := trip.(type) {
-		case *Request:
-			c.Exchange = &x.Exchange
-			c.client = x
-		case *exchange.Exchange:
-			c.Exchange = x
-		default:
-			continue
-		}
-		if c.Wire == g.Wire && c.carries(req, s.Transport()) {
+	for under := range backend.Carriers(req.Context()) {
+		c := &carrier{Carrier: under}
+		if c.Use(c.read) && c.wire == g.Wire && c.carries(req, s.Transport()) {
 			return c
 		}
 	}
@@ -171,14 +186,14 @@ func (c *carrier) carries(req *http.Request, next http.RoundTripper) bool {
 	switch {
 	case !judge.HasRobots(req.URL), name == "":
 		return false
-	case name == c.Host.Name():
+	case name == c.host.Name():
 		return true
-	case !c.Host.Rules().Shares:
+	case !c.host.Rules().Shares:
 		return false
 	}
-	host := c.Wire.Hosts.At(time.Now(), name)
-	c.Wire.Join(req.Context(), host, next, req.URL)
-	return host.SharesPace(c.Host)
+	host := c.wire.Hosts.At(time.Now(), name)
+	c.wire.Join(req.Context(), host, next, req.URL)
+	return host.SharesPace(c.host)
 }
 
 // admitWithin admits a request that is sent in the turn of its carrier. It has no turn of its own,
@@ -186,26 +201,24 @@ func (c *carrier) carries(req *http.Request, next http.RoundTripper) bool {
 // and the carrier takes another turn if it is written after that. If the URL is not that of the
 // carrier, the request is judged.
 func (g *Gate) admitWithin(s *backend.Seam, req *http.Request, outer *carrier) error {
-	if outer.Trace.Kind == report.RequestRobots || outer.url().String() == req.URL.String() {
+	if outer.kind == report.RequestRobots || outer.url == req.URL.String() {
 		return nil
 	}
 	q := g.newTransportRequest(s, req)
 	q.carried = true
 	q.redirect = false // it does not wait
-	if outer.client != nil {
-		q.marks = outer.client.marks.HandOn(judge.OfCarrier)
-	}
+	q.marks = outer.marks
 	ctx := req.Context()
 	known := g.IsKnown(ctx, q.now, q.target, q.fetcher())
-	if !known {
-		outer.Ticket.End() // reading robots.txt takes a turn
+	if !known { // reading robots.txt takes a turn
+		outer.Use(func(trip backend.Trip) { exchangeOf(trip).Ticket.End() })
 	}
 	err := g.checkWithoutHook(ctx, q)
 	if err != nil {
 		return g.Reject(ctx, q, err)
 	}
 	if !known {
-		return backend.Repeat(ctx, outer.trip)
+		return outer.Repeat()
 	}
 	return nil
 }

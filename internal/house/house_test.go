@@ -115,7 +115,7 @@ const importRules = `
 	internal/judge:    ./dialect ./report ./store ./usage ./internal/exchange ./internal/hostname ./internal/netguard ./internal/pace ./internal/policy ./internal/reporter ./internal/weburl
 
 	# Admits requests, and follows each of them until its exchange is over. It does not know Colly.
-	internal/gate:     ./report ./internal/backend ./internal/budget ./internal/exchange ./internal/handoff ./internal/hostname ./internal/judge ./internal/policy ./internal/reporter ./internal/revalidate ./internal/stop
+	internal/gate:     ./report ./internal/backend ./internal/budget ./internal/exchange ./internal/handoff ./internal/hostname ./internal/judge ./internal/pace ./internal/policy ./internal/reporter ./internal/revalidate ./internal/stop
 
 	# Signatures of requests. It does not know robots.txt or Colly.
 	webbotauth:        github.com/dunglas/httpsfv golang.org/x/net/http/httpguts !log !os

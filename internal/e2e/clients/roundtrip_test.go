@@ -561,3 +561,39 @@ func TestTheHostHeaderOfAClient(t *testing.T) {
 		}
 	})
 }
+
+// A transport between a collector and a transport of the plugin may send requests of its own with the
+// context of a page, even when the page is over. Its record may be that of another page by then, so this
+// test is for the race detector.
+func TestInnerRequestsAfterTheEndOfAPage(t *testing.T) {
+	p, err := collyrobots.New(kit.Quiet())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	inner := p.Transport(kit.RoundTripper(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("x")), Request: r}, nil
+	}))
+	var others sync.WaitGroup
+	hedging := kit.RoundTripper(func(r *http.Request) (*http.Response, error) {
+		others.Go(func() {
+			for range 20 {
+				if resp, err := inner.RoundTrip(r.Clone(r.Context())); err == nil {
+					resp.Body.Close()
+				}
+			}
+		})
+		return inner.RoundTrip(r)
+	})
+	c := colly.NewCollector(colly.AllowURLRevisit())
+	c.WithTransport(hedging)
+	if err := p.Attach(c); err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		if err := c.Visit("http://a.test/"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	others.Wait()
+}

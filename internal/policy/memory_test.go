@@ -15,7 +15,7 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-var underRace bool // whether the race detector is on
+var UnderRace bool // whether the race detector is on
 
 // serve answers every request with a robots.txt. It costs no memory that the tests would count.
 func serve(body string, header ...string) Doer {
@@ -116,7 +116,7 @@ func median(i int) string {
 
 // TestRetained measures the memory per host, and compares it with the estimate of the cache.
 func TestRetained(t *testing.T) {
-	if underRace {
+	if UnderRace {
 		t.Skip("the race detector changes how many bytes are retained")
 	}
 	if got := len(median(0)); got != 561 {

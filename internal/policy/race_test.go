@@ -3,4 +3,4 @@
 package policy
 
 // Under the race detector the memory in use says nothing about that of a normal program.
-func init() { underRace = true }
+func init() { UnderRace = true }

@@ -360,6 +360,9 @@ func TestMaxPagesInDryRun(t *testing.T) {
 
 // TestMaxPagesSurvives checks that the count survives when the registry forgets the host.
 func TestMaxPagesSurvives(t *testing.T) {
+	if kit.UnderRace {
+		t.Skip("checks the URLs of very many hosts in one goroutine")
+	}
 	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
 		c := kit.Start(t, web, nil, collyrobots.MaxPages(3), collyrobots.ForHosts("*.other.test", collyrobots.IgnoreRobotsWithPermission()))
 		kit.Must(t, c.Visit("http://a.test/0"))

@@ -336,6 +336,9 @@ func TestStopRefusedWithFrontier(t *testing.T) {
 
 // TestStopRefusedSurvives checks that a host stays stopped when the registry of hosts forgets it.
 func TestStopRefusedSurvives(t *testing.T) {
+	if kit.UnderRace {
+		t.Skip("checks the URLs of very many hosts in one goroutine")
+	}
 	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": http.StatusForbidden}}, func(t *testing.T, web *robotstest.Web) {
 		c := kit.Start(t, web, nil, collyrobots.StopRefused(1), collyrobots.MaxPages(7), collyrobots.ForHosts("*.other.test", collyrobots.IgnoreRobotsWithPermission()))
 		c.Visit("http://a.test/")

@@ -170,7 +170,11 @@ func TestTimeLeftOfShops(t *testing.T) {
 // between them, sitemaps, and responses with 429. All requests that the server gets are at least
 // the shortest delay apart, and those after the first robots.txt files the longest.
 func TestGroupsUnderAttack(t *testing.T) {
-	for seed := range uint64(4) {
+	seeds := uint64(4)
+	if kit.UnderRace {
+		seeds = 1
+	}
+	for seed := range seeds {
 		for name, options := range map[string][]collyrobots.Option{
 			"plain":         nil,
 			"MaxInFlight 1": {collyrobots.MaxInFlight(1)},

@@ -31,6 +31,9 @@ var ratioTurns = flag.Int("ratio", 1, "TestRatio: how often each crawl is measur
 //
 //	go test -run Ratio -v -ratio 40
 func TestRatio(t *testing.T) {
+	if raceEnabled {
+		t.Skip("measures the rate of the race detector")
+	}
 	s := newServer(t)
 	web := newFastSite(t)
 	for _, processes := range []int{1, 4} {

@@ -1,0 +1,5 @@
+//go:build !race
+
+package hostqueue
+
+const raceEnabled = false

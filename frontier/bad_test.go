@@ -75,13 +75,41 @@ func TestDamageOfTheVersion(t *testing.T) {
 			t.Fatalf("Open with %q: %v, want an error that says what to do", damaged, err)
 		}
 	}
-	if err := os.Remove(name); err != nil {
+	for _, spoil := range []func(){
+		func() { write(t, name, "") },
+		func() { os.Remove(name) },
+	} {
+		spoil()
+		f = open(t, dir, frontier.Logger(quiet))
+		if s := f.Stats(); s.Waiting != 1 {
+			t.Errorf("%d pages wait, want 1", s.Waiting)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestKillBeforeTheVersion opens a folder whose process was killed after it had created the file that
+// names the version, and before it wrote it.
+func TestKillBeforeTheVersion(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "collyrobots-frontier")
+	write(t, name, "")
+	f := open(t, dir)
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
+	text, err := os.ReadFile(name)
+	if string(text) != "collyrobots frontier 1\n" {
+		t.Errorf("the file has %q, %v", text, err)
+	}
+	write(t, name, "")
+	write(t, filepath.Join(dir, "thesis.txt"), "text")
+	if err := os.RemoveAll(filepath.Join(dir, "pages")); err != nil {
 		t.Fatal(err)
 	}
-	f = open(t, dir, frontier.Logger(quiet))
-	if s := f.Stats(); s.Waiting != 1 {
-		t.Errorf("%d pages wait, want 1", s.Waiting)
-	}
+	rejects(t, dir, frontier.ErrDamaged)
 }
 
 func TestFolderOfAnotherProgram(t *testing.T) {

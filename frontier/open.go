@@ -35,11 +35,11 @@ func prepareFolder(dir string, log *slog.Logger) (string, error) {
 		return "", err
 	}
 	text, err := os.ReadFile(filepath.Join(path, versionFile))
-	if err == nil {
-		return path, checkVersion(string(text))
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", cause(err)
+	}
+	if len(text) > 0 { // otherwise a process may have been killed before it wrote the file
+		return path, checkVersion(string(text))
 	}
 	if err := checkEmpty(path, log); err != nil {
 		return "", err
@@ -66,20 +66,26 @@ func checkVersion(text string) error {
 	return nil
 }
 
-// checkEmpty checks that a folder without the file versionFile contains no files of other programs.
+// checkEmpty checks that a folder whose file versionFile is missing or empty contains no files of other
+// programs.
 func checkEmpty(path string, log *slog.Logger) error {
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return cause(err)
 	}
+	other := ""
 	for _, entry := range entries {
-		if entry.Name() == pagesFolder && entry.IsDir() {
-			log.Warn("the file that names the version was missing and is written again", "error", versionFile)
+		switch {
+		case entry.Name() == versionFile:
+		case entry.Name() == pagesFolder && entry.IsDir():
+			log.Warn("the file that names the version was missing or empty and is written again", "error", versionFile)
 			return nil
+		default:
+			other = entry.Name()
 		}
 	}
-	if len(entries) > 0 {
-		return fmt.Errorf("%w: it contains %s", ErrDamaged, entries[0].Name())
+	if other != "" {
+		return fmt.Errorf("%w: it contains %s", ErrDamaged, other)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"testing"
 )
 
@@ -18,8 +19,8 @@ var (
 	step  = flag.Uint64("compare.step", 1, "the difference between two seeds")
 )
 
-// TestTwice runs some crawls twice. Both records must be equal: otherwise the driver depends on
-// more than the seed.
+// TestTwice runs some crawls until two of at most five records are equal: otherwise the driver depends
+// on more than the seed. Usually these are the first two, but a busy machine may preempt a goroutine.
 func TestTwice(t *testing.T) {
 	if *out != "" {
 		t.Skip("the script writes records")
@@ -30,17 +31,15 @@ func TestTwice(t *testing.T) {
 	quietly(t)
 	for seed := range uint64(25) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			want := crawl(t, seed, false)
-			got := crawl(t, seed, false)
-			for range 3 { // a busy machine may preempt a goroutine
-				if got == want {
+			var records []string
+			for range 5 {
+				record := crawl(t, seed, false)
+				if slices.Contains(records, record) {
 					return
 				}
-				got = crawl(t, seed, false)
+				records = append(records, record)
 			}
-			if got != want {
-				t.Errorf("two records of one crawl differ: %s", firstDifference(want, got))
-			}
+			t.Errorf("all records of one crawl differ: %s", firstDifference(records[0], records[1]))
 		})
 	}
 }

@@ -78,9 +78,12 @@ func TestKilledAgainAndAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		kill := time.AfterFunc(100*time.Millisecond+time.Duration(random.Int64N(int64(600*time.Millisecond))), func() { c.Process.Kill() })
-		c.Wait()
-		if kill.Stop() {
-			break // the crawl has ended
+		err := c.Wait()
+		if kill.Stop() { // the crawl has ended
+			if err != nil {
+				t.Fatalf("seed %d: after %d kills: %v", seed, killed, err)
+			}
+			break
 		}
 		killed++
 	}

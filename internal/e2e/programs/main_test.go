@@ -8,6 +8,3 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// underRace reports whether the race detector is enabled.
-var underRace bool

@@ -434,7 +434,7 @@ var unusualPrograms = []program{
 // in flight. Colly alone has a data race here, and the plugin cannot remove it, so the test does not
 // run under the race detector.
 func TestTransportBeforeEachVisit(t *testing.T) {
-	if underRace {
+	if kit.UnderRace {
 		t.Skip("Colly's WithTransport has a data race with requests in flight")
 	}
 	site := robotstest.Pages(100, "User-agent: *\nDisallow: /7\n")

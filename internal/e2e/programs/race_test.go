@@ -1,5 +1,0 @@
-//go:build race
-
-package programs
-
-func init() { underRace = true }

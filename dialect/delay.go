@@ -50,10 +50,10 @@ func parseDelay(s string) time.Duration {
 		}
 		digits = true
 		switch {
-		case !point && d > (longest-9*time.Second)/10:
+		case !point && d > longest/10:
 			d = longest
 		case !point:
-			d = 10*d + time.Duration(c-'0')*time.Second
+			d = add(10*d, time.Duration(c-'0')*time.Second)
 		case unit > 1:
 			unit /= 10
 			d = add(d, time.Duration(c-'0')*unit)

@@ -23,6 +23,7 @@ func TestDelayLine(t *testing.T) {
 		{"not a number", "User-agent: *\nCrawl-delay: x\nCrawl-delay: 1\n", "*", 3},
 		{"the longest", "User-agent: *\nCrawl-delay: 1\nCrawl-delay: 3\nCrawl-delay: 2\n", "*", 3},
 		{"the first of two", "User-agent: *\nCrawl-delay: 3\n\n\nCrawl-delay: 3.0\n", "*", 2},
+		{"the longest, near the limit of Duration", "User-agent: *\nCrawl-delay: 9223372030\nCrawl-delay: 9223372036\n", "*", 3},
 		{"of another group", "User-agent: a\nCrawl-delay: 1\nDisallow:\n\nUser-agent: *\nDisallow:\n", "*", 0},
 		{"of two groups", "User-agent: bot\nCrawl-delay: 1\nDisallow:\n\nUser-agent: *\nDisallow:\n\nUser-agent: Bot\nCrawl-delay: 2\n", "bot", 9},
 		{"before any User-agent line", "Crawl-delay: 5\nUser-agent: x\nDisallow: /\n", "", 0},

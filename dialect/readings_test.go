@@ -241,6 +241,8 @@ func TestDelays(t *testing.T) {
 		{"10", 10 * time.Second, 10 * time.Second}, {"11", 11 * time.Second, 10 * time.Second}, {"3600", time.Hour, 10 * time.Second},
 		{"0.5", 500 * time.Millisecond, time.Second}, {".5", 500 * time.Millisecond, time.Second}, {"2.", 2 * time.Second, 2 * time.Second},
 		{"9.001", 9001 * time.Millisecond, 10 * time.Second}, {"0.0000000001", 1, time.Second}, {"0.0000000000", 0, 0},
+		{"9223372029", 9223372029 * time.Second, 10 * time.Second}, {"9223372030", 9223372030 * time.Second, 10 * time.Second},
+		{"9223372036", 9223372036 * time.Second, 10 * time.Second}, {"9223372036.8", longest - 54775807, 10 * time.Second},
 		{"9223372036.854775807", longest, 10 * time.Second}, {"9223372036.854775808", longest, 10 * time.Second},
 		{"9223372037", longest, 10 * time.Second}, {"99999999999999999999", longest, 10 * time.Second}, {strings.Repeat("9", 100_000), longest, 10 * time.Second},
 		{"-1", none, none}, {"+1", none, none}, {"5s", none, none}, {"1,5", none, none}, {"1e400", none, none}, {"1e1", none, none}, {"NaN", none, none},

@@ -33,6 +33,9 @@ func TestCases(t *testing.T) {
 		if c.Expect == conformance.Denied && c.Line != nil && *c.Line == 0 {
 			t.Errorf("%s: it is denied by line 0", c.ID)
 		}
+		if c.Has("rfc9309") && c.Delay != nil && !c.Disputed {
+			t.Errorf("%s: it scores a crawl delay, which RFC 9309 does not define", c.ID)
+		}
 		if slices.Sort(c.Dialects); len(slices.Compact(c.Dialects)) != len(c.Dialects) {
 			t.Errorf("%s: dialects %q", c.ID, c.Dialects)
 		}

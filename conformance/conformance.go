@@ -99,8 +99,8 @@ type Case struct {
 	// the case does not ask.
 	Open *bool `json:"open,omitempty"`
 
-	// Disputed says that the text can be read in another way, which Reason describes. Such a case
-	// is not scored.
+	// Disputed says that the text can be read in another way or does not define the answer; Reason
+	// says which. Such a case is not scored.
 	Disputed bool   `json:"disputed,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 }

@@ -124,8 +124,8 @@ func TestRetained(t *testing.T) {
 	}
 	for _, web := range webs {
 		n := web.hosts
-		if testing.Short() {
-			n = 5000
+		if testing.Short() && n > 5000 {
+			continue // a smaller crawl takes more bytes per host: the maps of a Memory have a smallest size
 		}
 		size, weight := retained(t, n, web.answer)
 		t.Logf("%s: %d bytes per host, estimated %d (%d hosts)", web.name, size/n, weight/n, n)

@@ -64,6 +64,13 @@ const (
 //     file. A percent sign in a rule that is not followed by two hex digits matches both itself
 //     and %25, which crawlers send for it. It does not match the beginning of %24 or of another
 //     escape of a byte that a URL may also contain as it is.
+//   - A byte that no URI may contain equals its escape, because a crawler sends the escape (2.2.2;
+//     RFC 3986, 2.1): /x| matches /x%7C. These are the space, the control characters including DEL,
+//     and " < > \ ^ ` { | }.
+//   - The escapes of * and $ stand for these characters (2.2.3), so they are one character, which a
+//     wildcard matches as a whole: /*A does not match /%2A. The escapes of " < > \ ^ ` { | } are
+//     read alike. All others, except those of unreserved characters, are three characters, as 2.2.2
+//     compares them: /*A matches /%C3%A9.
 //   - In the query, the characters : / ? [ ] @ equal their escapes, as in the table of 2.2.2. In
 //     the path, %2F differs from /.
 //   - /robots.txt is always allowed. /robots.txt?x is another URI and not always allowed.

@@ -51,6 +51,42 @@ func TestRequestHeaders(t *testing.T) {
 	}
 }
 
+// TestCredentialsStayAtTheHost checks that no request after a redirect to another host has
+// credentials, also if a second redirect stays at that host or leads back.
+func TestCredentialsStayAtTheHost(t *testing.T) {
+	for _, targets := range [][]string{
+		{"/2", "http://b.example/1", "/2"},
+		{"http://b.example/1", "http://b.example/2", "/3"},
+		{"http://b.example/1", "https://example.com/2", "/3"},
+		{"http://example.com/1", "/2", "https://example.com/3"}, // less secure, and back
+	} {
+		var answers []func(*http.Request) (*http.Response, error)
+		for _, to := range targets {
+			answers = append(answers, reply(302, "", "Location", to))
+		}
+		c := newCrawler(t, under(dialect.Temoto()), inTurn(append(answers, reply(404, ""))...))
+		secret := http.Header{"Cookie": {"secret"}, "Proxy-Authorization": {"secret"}}
+		how := policy.Fetch{
+			Do:        c.site.do,
+			UserAgent: agent,
+			Header:    http.Header{"Proxy-Authorization": {"secret"}},
+			AsPage:    func(*url.URL) http.Header { return secret },
+		}
+		if _, err := c.Get(t.Context(), c.page, how); err != nil {
+			t.Fatal(err)
+		}
+		left := false
+		for _, req := range c.site.requests {
+			left = left || req.URL.Host != "example.com" || req.URL.Scheme != "https"
+			sent := req.Header.Get("Cookie") != "" && req.Header.Get("Proxy-Authorization") != ""
+			none := req.Header.Get("Cookie") == "" && req.Header.Get("Proxy-Authorization") == ""
+			if left && !none || !left && !sent {
+				t.Errorf("%q: %v has the header %v; the host was left: %t", targets, req.URL, req.Header, left)
+			}
+		}
+	}
+}
+
 // TestURLsWithoutRobots checks that Get returns an error for URLs that have no robots.txt.
 func TestURLsWithoutRobots(t *testing.T) {
 	c := newCrawler(t, under(dialect.RFC9309()), reply(200, closed))

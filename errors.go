@@ -41,8 +41,8 @@ var (
 	// ErrClosed is the error of requests and calls after Close.
 	ErrClosed = report.ErrClosed
 
-	// ErrRedirectWait reports that a redirect of a collector was not followed because it would have
-	// waited for its host longer than two delays of the host and a minute.
+	// ErrRedirectWait reports that a redirect of a collector was not followed because its host has asked
+	// for a pause, by a Retry-After or a Visit-time, that is longer than two delays and a minute.
 	ErrRedirectWait = gate.ErrRedirectWait
 
 	// ErrLeaseEnded reports that a request under SharedPace failed because its response was not

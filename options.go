@@ -855,9 +855,8 @@ func WhenForbidden(a Access) Option {
 // requests from ten in the evening until six in the morning. By default, requests start at any
 // time.
 //
-// At other times, pages and sitemaps wait, and only robots.txt is requested. A redirect that would
-// have to wait long fails with [ErrRedirectWait]. If a Visit-time is honored as well, requests
-// start only when both allow it. The hours follow daylight saving time. New returns an OptionError
+// At other times, pages, redirects and sitemaps wait, and only robots.txt is requested. If a
+// Visit-time is honored as well, requests start only when both allow it. The hours follow daylight saving time. New returns an OptionError
 // if from or to is not a time of day, if they are equal, or if loc is nil. See docs/limits.md.
 func CrawlHours(from, to string, loc *time.Location) Option {
 	opens, opensOK := timeOfDay(from)

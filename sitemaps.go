@@ -131,7 +131,7 @@ func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, sitemap st
 	from.Payer = "" // Feed.Scope limits the pages on other sites
 	guard, err := f.sitemaps.Wire.Allow(from, host, u)
 	if err == nil {
-		_, err = f.judge(ctx, judge.Target{URL: u}, exchange.GuardedBy(guard, ""))
+		_, err = f.judge(ctx, judge.Target{URL: u}, exchange.GuardedBy(guard, ""), time.Time{})
 	}
 	if err == nil {
 		return true, feed.Done
@@ -177,11 +177,13 @@ func hasHost(loc, host string) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// judge returns an error if t must not be fetched. from is the origin of the request.
-func (f *feeder) judge(ctx context.Context, t judge.Target, from exchange.Origin) (judge.Verdict, error) {
+// judge returns an error if t must not be fetched. from is the origin of the request, and turn the time of
+// exchange.Fetcher.Turn.
+func (f *feeder) judge(ctx context.Context, t judge.Target, from exchange.Origin, turn time.Time) (judge.Verdict, error) {
 	t.UserAgent = f.userAgent
 	by := f.fetcher
 	by.From = from
+	by.Turn = turn
 	by.ReadsTDM = true
 	v, err := f.sitemaps.Verdict(ctx, time.Now(), t, by, nil)
 	if err != nil {
@@ -207,8 +209,8 @@ func (f *feeder) Get(ctx context.Context, r feed.Request) (*http.Response, time.
 	req.Header = r.Header
 	req.Header.Set("User-Agent", f.userAgent)
 	req.Header.Set("Accept-Encoding", "gzip") // otherwise net/http decompresses the body, and the compressed bytes have no limit
-	check := func(by exchange.Origin) (judge.Verdict, error) {
-		return f.judge(ctx, judge.Target{URL: u, IsFile: true}, by)
+	check := func(by exchange.Origin, turn time.Time) (judge.Verdict, error) {
+		return f.judge(ctx, judge.Target{URL: u, IsFile: true}, by, turn)
 	}
 	resp, began, err := f.sitemaps.SendOwn(req, r.Timeout, from, check)
 	if private := (*report.PrivateNetworkError)(nil); errors.As(err, &private) {

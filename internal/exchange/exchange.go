@@ -48,10 +48,11 @@ type Exchange struct {
 	payer string // of a request of the plugin's own to another site: the site that is charged; otherwise ""
 }
 
-// A Permit says whether a request of the plugin's own may still be sent when its turn has come.
+// A Permit says whether a request of the plugin's own may still be sent when its turn has come. turn is
+// that of Fetcher.
 type Permit struct {
-	Current func() bool  // reports whether robots.txt is known, so that Check does not have to read it
-	Check   func() error // returns an error if the request must not be sent
+	Current func(turn time.Time) bool  // reports whether robots.txt is known, so that Check does not have to read it
+	Check   func(turn time.Time) error // returns an error if the request must not be sent
 }
 
 // Send makes a request of the plugin's own: for robots.txt, a sitemap or a TDMRep file. The request
@@ -102,12 +103,26 @@ func (x *Exchange) takeTurn(ctx context.Context) error {
 	return nil
 }
 
-// awaitPermit waits until it is the turn of x and its permit, if it needs one, lets it be sent.
+// awaitPermit waits until it is the turn of x and its permit, if it needs one, lets it be sent. The
+// permit decides again even if robots.txt is the same. If robots.txt has to be read first, x gives its
+// turn back. It is not read once more in the same wait.
 func (x *Exchange) awaitPermit(ctx context.Context) error {
 	if x.Permit == nil {
 		return x.awaitTurn(ctx)
 	}
-	return Await(func() error { return x.awaitTurn(ctx) }, x.look(), x.Permit.Check)
+	turn := time.Time{} // see Fetcher.Turn
+	look := func() Standing {
+		switch {
+		case x.Permit.Current(turn):
+			return Changed
+		case !turn.IsZero():
+			return Same // the memory has dropped the newer file
+		}
+		turn = time.Now()
+		x.GiveBack()
+		return Unread
+	}
+	return Await(func() error { return x.awaitTurn(ctx) }, look, func() error { return x.Permit.Check(turn) })
 }
 
 // awaitTurn waits until it is the turn of x, unless another answer has made x needless by then.
@@ -117,24 +132,6 @@ func (x *Exchange) awaitTurn(ctx context.Context) error {
 		return err
 	}
 	return policy.Overtaken(ctx)
-}
-
-// look returns the function that looks at the permit of x each time when x has its turn. The permit
-// decides again even if robots.txt is the same. If robots.txt has to be read first, x gives its turn
-// back. It may have expired again at the next turn, but is not read once more.
-func (x *Exchange) look() func() Standing {
-	reread := false
-	return func() Standing {
-		switch {
-		case x.Permit.Current():
-			return Changed
-		case reread:
-			return Same
-		}
-		reread = true
-		x.GiveBack()
-		return Unread
-	}
 }
 
 // start waits until x may go on the wire, ahead of the pages that wait for their host.

@@ -88,6 +88,11 @@ type Fetcher struct {
 	Header   http.Header    // of the request; nil if it is one of the plugin's own
 	Changed  bool           // header has changed since robots.txt was requested with it
 	ReadsTDM bool           // the TDMRep file is also fetched if the request needs it
+
+	// Turn is when the request had its turn and robots.txt had expired. The file is then read once. If the
+	// request has to wait again until it has expired again, the newest file since Turn decides. If zero,
+	// only a file that has not expired decides.
+	Turn time.Time
 }
 
 // PolicyFetch returns a policy.Fetch that requests the robots.txt of a under a user agent.

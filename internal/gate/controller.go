@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/hostname"
@@ -108,12 +107,16 @@ func (g *Gate) sameName(q *Request, sent judge.Target) bool {
 	return err == nil && now.Name == judged.Name
 }
 
-// admit judges a request as it is on the wire, and waits for its turn. A redirect of a collector
-// fails with ErrRedirectWait if the wait is too long. A request of a clone waits as long as a page
-// does, and a redirect of a client, which holds no slot, as long as its context allows.
+// admit judges a request as it is on the wire, and waits for its turn. A redirect of a collector fails
+// with ErrRedirectWait if its host is away.
 func (g *Gate) admit(ctx context.Context, q *Request) error {
-	if q.redirect && q.entry != nil {
-		return g.admitRedirect(ctx, q)
+	if q.holdsSlot() {
+		away := g.Wire.Hosts.IsAway(q.now, hostname.Of(q.target.URL))
+		if away && !g.IsKnown(ctx, q.now, q.target, q.fetcher()) {
+			return ErrRedirectWait // robots.txt would wait as well
+		}
+		q.Ticket.GiveUpIfAway(ErrRedirectWait)
+		defer q.Ticket.GiveUpIfAway(nil)
 	}
 	err := g.checkWithoutHook(ctx, q)
 	if err != nil {
@@ -123,29 +126,9 @@ func (g *Gate) admit(ctx context.Context, q *Request) error {
 	return g.start(ctx, q, true)
 }
 
-// admitRedirect is admit for a redirect of a collector. The delay of its host may become known only
-// when it is judged.
-func (g *Gate) admitRedirect(ctx context.Context, q *Request) error {
-	delay := g.Wire.Hosts.Delay(time.Now(), hostname.Of(q.target.URL))
-	err := atMost(ctx, redirectPatience(delay), func(ctx context.Context) error {
-		return g.checkWithoutHook(ctx, q)
-	})
-	if err != nil {
-		return err
-	}
-	q.recall(ctx, q.verdict.Settings)
-	delay = q.Host.Delay(time.Now())
-	return atMost(ctx, redirectPatience(delay), func(ctx context.Context) error {
-		return g.start(ctx, q, true)
-	})
-}
-
-// atMost calls wait with a context that ends with ErrRedirectWait after d.
-func atMost(ctx context.Context, d time.Duration, wait func(context.Context) error) error {
-	patient, cancel := context.WithTimeoutCause(ctx, d, ErrRedirectWait)
-	defer cancel()
-	return wait(patient)
-}
+// holdsSlot reports whether q is a redirect of a collector, which holds a slot of a LimitRule while it
+// waits.
+func (q *Request) holdsSlot() bool { return q.redirect && q.entry != nil }
 
 // checkWithoutHook checks q, and logs a denial of a dry run, because no hook does so.
 func (g *Gate) checkWithoutHook(ctx context.Context, q *Request) error {

@@ -6,7 +6,6 @@ package gate
 import (
 	"context"
 	"errors"
-	"math"
 	"net/http"
 	"net/url"
 	"time"
@@ -56,7 +55,8 @@ type Root interface {
 	Unseen(req *http.Request)
 }
 
-// ErrRedirectWait reports that a redirect of a collector would wait for its host for too long.
+// ErrRedirectWait reports that the host of a redirect of a collector accepts no requests for too long,
+// see pace.Host.IsAway. Such a redirect does not wait, because it holds a slot of a LimitRule.
 var ErrRedirectWait = errors.New("collyrobots: the redirect would wait too long for its host")
 
 // New returns the gate of a new plugin, with its rules, limits and responders.
@@ -80,13 +80,6 @@ func (g *Gate) Refusals(host string) stop.Status { return g.refusals.hosts.Statu
 
 // PagesSent returns the number of pages that MaxPages has counted for a host.
 func (g *Gate) PagesSent(host string) int { return g.pageLimit.sent.Used(host) }
-
-// redirectPatience returns how long a redirect of a collector may wait for a host with this delay.
-// The limit is there because the redirect holds a slot of a LimitRule while it waits. The host may
-// have to get a request for robots.txt first.
-func redirectPatience(delay time.Duration) time.Duration {
-	return time.Minute + 2*min(delay, math.MaxInt64/4)
-}
 
 // Check decides whether q may be sent, by the robots.txt in force now, which it fetches if
 // necessary. It returns nil if q may be sent. Otherwise the error says why not: that of
@@ -124,11 +117,8 @@ func (g *Gate) Check(ctx context.Context, q *Request) error {
 	if err != nil {
 		return err
 	}
-	if q.redirect && q.entry != nil {
-		now := time.Now()
-		if q.Host.BusyFor(now, redirectPatience(q.Host.Delay(now))) {
-			return ErrRedirectWait
-		}
+	if q.holdsSlot() && q.Host.IsAway(time.Now()) {
+		return ErrRedirectWait
 	}
 	return nil
 }

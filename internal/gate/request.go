@@ -45,7 +45,7 @@ type Request struct {
 	dry        error         // in a dry run, the first reason to deny the URL; nil if there is none
 	refusal    error         // why it must not be sent; nil if it may be sent
 	unanswered http.Header   // the headers of the page when robots.txt got no response; nil if it got one
-	reread     bool          // robots.txt was read when its turn came, so that is not done again
+	turn       time.Time     // see exchange.Fetcher.Turn; zero if robots.txt was known when its turn came
 	known      knownPage     // what an earlier visit has left in the Store
 
 	// Uncached is for the hooks: the headers of the request keep Colly from serving it from CacheDir.
@@ -163,7 +163,7 @@ func (q *Request) Decision() report.Decision { return q.verdict.Decision(q.targe
 
 // fetcher returns how to fetch robots.txt for q.
 func (q *Request) fetcher() exchange.Fetcher {
-	f := exchange.Fetcher{Wire: q.Wire, From: exchange.GuardedBy(q.Guard, ""), Page: q.IDs.Page, Header: q.header}
+	f := exchange.Fetcher{Wire: q.Wire, From: exchange.GuardedBy(q.Guard, ""), Page: q.IDs.Page, Header: q.header, Turn: q.turn}
 	if q.client == nil {
 		f.Client = exchange.SeamClient{Through: q.seam, Name: q.name}
 		return f
@@ -229,18 +229,22 @@ func (q *Request) StillRefused(header http.Header) bool {
 
 // newest returns the policy that decides about q now: the one that q was judged by, a newer one, or
 // nil if robots.txt has to be read first. It returns nil at most once for each attempt to send q.
-// Reading the file takes a turn, and with a long delay the file may have expired again by the next
-// turn, which is that of q.
+// Reading the file takes a turn, and the file may have expired again by the next turn, which is that of
+// q. Then the newest file since the first turn decides.
 func (q *Request) newest(ctx context.Context) *policy.Policy {
 	v := &q.verdict
 	if v.Settings.IgnoreRobots || v.Policy.Fresh(q.now) {
 		return v.Policy
 	}
-	known := v.Reader.Known(ctx, q.now, v.Policy.Authority, q.Host)
-	if known == nil && q.reread {
-		return v.Policy
+	known := v.Reader.Known(ctx, q.now, v.Policy.Authority, q.Host, q.turn)
+	switch {
+	case known == nil && q.turn.IsZero():
+		q.turn = q.now
+	case known == nil:
+		return v.Policy // the memory has dropped the newer file
+	case known.Fresh(q.now):
+		q.turn = time.Time{}
 	}
-	q.reread = known == nil
 	return known
 }
 

@@ -96,7 +96,7 @@ func handedOn(redirect *http.Response) (p Page, ok bool) {
 // Again implements backend.Trip. The request waits for its turn once more, which may take long, so
 // it is judged by the robots.txt in force after the wait.
 func (q *Request) Again(ctx context.Context) error {
-	q.reread = false
+	q.turn = time.Time{}
 	return q.Repeat(func() error {
 		q.now = time.Now()
 		if q.Repeats() {

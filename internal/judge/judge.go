@@ -112,7 +112,7 @@ func (j *Judge) decide(ctx context.Context, v *Verdict, t Target, f exchange.Fet
 	if err != nil || v.Policy != nil {
 		return err
 	}
-	v.Policy = v.Reader.Known(ctx, v.At, a, v.Host)
+	v.Policy = v.Reader.Known(ctx, v.At, a, v.Host, f.Turn)
 	if v.Policy == nil && t.LinkedFrom != "" && !j.DryRun {
 		*v = NofollowVerdict(v.At, v.Host, v.Settings, a, t.LinkedFrom) // without a request for robots.txt
 		return nil
@@ -188,7 +188,7 @@ func (j *Judge) IsKnown(ctx context.Context, now time.Time, t Target, f exchange
 	if err != nil || v.Policy != nil {
 		return true
 	}
-	return v.Reader.Known(ctx, now, a, v.Host) != nil
+	return v.Reader.Known(ctx, now, a, v.Host, f.Turn) != nil
 }
 
 // errNotKnown is the error of recall for a site whose robots.txt is not known.

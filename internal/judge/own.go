@@ -11,17 +11,19 @@ import (
 )
 
 // SendOwn sends a request of the plugin's own, as exchange.Exchange.Send does, if check returns no error.
-// check gets the origin of the request. It is called again if robots.txt changes before the request has
-// its turn.
-func (j *Judge) SendOwn(req *http.Request, timeout time.Duration, from exchange.Lead, check func(exchange.Origin) (Verdict, error)) (resp *http.Response, began time.Time, err error) {
+// check gets the origin of the request, and the time of Fetcher.Turn. It is called again if robots.txt
+// changes before the request has its turn.
+func (j *Judge) SendOwn(req *http.Request, timeout time.Duration, from exchange.Lead, check func(by exchange.Origin, turn time.Time) (Verdict, error)) (resp *http.Response, began time.Time, err error) {
 	guard, err := j.Wire.Allow(from, hostname.Of(req.URL), req.URL)
 	if err != nil {
 		j.Report.TellUnsent(req.URL, err, reporter.IDs{})
 		return nil, time.Time{}, err
 	}
 	x := &exchange.Exchange{Wire: j.Wire}
-	x.Permit = permitOf(req.Context(), x, func() (Verdict, error) { return check(exchange.GuardedBy(guard, from.Payer)) })
-	err = x.Permit.Check()
+	x.Permit = permitOf(req.Context(), x, func(turn time.Time) (Verdict, error) {
+		return check(exchange.GuardedBy(guard, from.Payer), turn)
+	})
+	err = x.Permit.Check(time.Time{})
 	if err != nil {
 		return nil, time.Time{}, err
 	}
@@ -33,13 +35,13 @@ func (j *Judge) SendOwn(req *http.Request, timeout time.Duration, from exchange.
 }
 
 // permitOf returns the permit of x. It lets x be sent if judge returns no error.
-func permitOf(ctx context.Context, x *exchange.Exchange, judge func() (Verdict, error)) *exchange.Permit {
+func permitOf(ctx context.Context, x *exchange.Exchange, judge func(turn time.Time) (Verdict, error)) *exchange.Permit {
 	var last Verdict
-	current := func() bool {
-		return last.Reader == nil || last.Reader.Known(ctx, time.Now(), last.Policy.Authority, last.Host) != nil
+	current := func(turn time.Time) bool {
+		return last.Reader == nil || last.Reader.Known(ctx, time.Now(), last.Policy.Authority, last.Host, turn) != nil
 	}
-	check := func() error {
-		v, err := judge()
+	check := func(turn time.Time) error {
+		v, err := judge(turn)
 		if err == nil {
 			v.ObeyedBy(&x.Ticket)
 			last = v

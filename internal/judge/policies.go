@@ -110,13 +110,14 @@ type pacedHost interface {
 }
 
 // Known returns the policy that applies at now to requests for a, which go to host. It returns nil
-// if robots.txt has to be fetched first.
-func (r *Reader) Known(ctx context.Context, now time.Time, a dialect.Authority, host pacedHost) *policy.Policy {
+// if robots.txt has to be fetched first. A policy that has expired applies if it was read at turn or
+// later, which is the time of Fetcher.Turn.
+func (r *Reader) Known(ctx context.Context, now time.Time, a dialect.Authority, host pacedHost, turn time.Time) *policy.Policy {
 	if pol := r.cache.Known(ctx, now, a); pol != nil {
 		return pol
 	}
 	pol := r.cache.Last(ctx, a)
-	if pol.MayDecide(now, host.Delay(now)) {
+	if pol.MayDecide(now, host.Delay(now)) || pol.ReadSince(turn) {
 		return pol
 	}
 	return nil

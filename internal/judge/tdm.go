@@ -257,8 +257,9 @@ func (j *Judge) getTDM(ctx context.Context, u *url.URL, userAgent string, from e
 	if userAgent != "" {
 		req.Header.Set("User-Agent", userAgent)
 	}
-	check := func(by exchange.Origin) (Verdict, error) {
+	check := func(by exchange.Origin, turn time.Time) (Verdict, error) {
 		f.From = by
+		f.Turn = turn
 		return j.judgeTDM(ctx, Target{URL: u, UserAgent: userAgent, IsFile: true}, f)
 	}
 	resp, _, err := j.SendOwn(req, tdmPatience, from, check)

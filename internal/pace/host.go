@@ -281,7 +281,7 @@ func (h *Host) SlowDown(now time.Time, t *Ticket, retryAfter time.Duration) bool
 	if slower {
 		host.throttled++
 	}
-	g.wakeNext()
+	g.wakeStarts()
 	return slower
 }
 
@@ -308,6 +308,17 @@ func (h *Host) BusyFor(now time.Time, d time.Duration) bool {
 	g, _ := h.lock()
 	defer g.mu.Unlock()
 	return g.due(g.registry.instant(now), nil) > d
+}
+
+// IsAway reports whether the host has asked at now, by a Retry-After or a Visit-time, that no request
+// starts for more than a minute and two gaps.
+func (h *Host) IsAway(now time.Time) bool {
+	if h.own.plain() {
+		return false
+	}
+	g, _ := h.lock()
+	defer g.mu.Unlock()
+	return g.isAway(g.registry.instant(now))
 }
 
 // NextStart returns the time before which no request starts. It is now or earlier if a request may

@@ -174,13 +174,10 @@ func (h *Hosts) At(now time.Time, name string) *Host {
 	return host
 }
 
-// Delay returns the delay in force at now for a host, or 0 if the registry does not have the host.
-func (h *Hosts) Delay(now time.Time, name string) time.Duration {
+// IsAway is Host.IsAway for the host with a name. It reports false if the registry does not have the host.
+func (h *Hosts) IsAway(now time.Time, name string) bool {
 	host := h.shardOf(name).find(h.instant(now), name)
-	if host == nil {
-		return 0
-	}
-	return host.Delay(now)
+	return host != nil && host.IsAway(now)
 }
 
 // shardOf returns the shard of the host with a name.

@@ -249,6 +249,26 @@ func (l *limiter) due(now instant, t *Ticket) time.Duration {
 	return wait
 }
 
+// leastAway is the shortest wait for which a host is away.
+const leastAway = time.Minute
+
+// isAway reports whether the host has asked that no request starts for a long time: for more than
+// leastAway and two gaps. Only its Retry-After and its Visit-time count. All other waits go on, because
+// the requests before this one start one after another, or because the program has asked for the wait
+// with Rules.Hours, a Pacer or a total rate.
+func (l *limiter) isAway(now instant) bool {
+	if l.rules.Free {
+		return false
+	}
+	until := l.notBefore(now)
+	slot := l.slot(now, now)
+	if slot.closed && slot.closedBy == VisitTime {
+		until = max(until, slot.until)
+	}
+	gap := min(l.gapAfter(l.delay(now)), math.MaxInt64/4)
+	return until.since(now) > leastAway+2*gap
+}
+
 // dueBySchedule is like due for a host that has had a schedule.
 func (l *limiter) dueBySchedule(now instant, t *Ticket) time.Duration {
 	from := max(now, l.notBefore(now))

@@ -110,7 +110,7 @@ func (g *Group) await(ctx context.Context, t *Ticket) error {
 	}()
 	for state := t.state; ; {
 		now := g.registry.now()
-		err := t.stopsWaiting()
+		err := g.stopsWaiting(now, t)
 		switch d, ok := g.mayStart(now, t); {
 		case err != nil:
 		case ok && g.ensureLease(now, t):
@@ -231,6 +231,17 @@ func (g *Group) wakeNext() {
 		if second := g.second(); second != nil {
 			second.wakeUp()
 		}
+	}
+}
+
+// wakeStarts is like wakeNext but wakes all tickets in Start, because the host may be away now.
+func (g *Group) wakeStarts() {
+	g.wakeNext()
+	if g.paced == nil {
+		return
+	}
+	for t := range g.paced.urgent.all {
+		t.wakeUp()
 	}
 }
 

@@ -36,6 +36,7 @@ type Ticket struct {
 	obeyed     *crawlDelay  // see Host.Obey; may be nil
 	renews     bool         // see Renew
 	mayExpire  bool         // see Expires
+	ifAway     error        // see GiveUpIfAway; may be nil
 }
 
 // A state says what a ticket holds.
@@ -69,12 +70,19 @@ func (t *Ticket) Expires() { t.mayExpire = true }
 // host, so such a call would wait for that lock forever.
 func (t *Ticket) WaitWhile(f func() error) { t.waits = f }
 
-// stopsWaiting returns the error of the function of WaitWhile, or nil if t goes on waiting.
-func (t *Ticket) stopsWaiting() error {
-	if t.waits == nil || t.state != waiting {
-		return nil
+// GiveUpIfAway makes Start return err as soon as the host is away, see Host.IsAway. If err is nil, Start
+// goes on waiting. GiveUpIfAway must be called before Start.
+func (t *Ticket) GiveUpIfAway(err error) { t.ifAway = err }
+
+// stopsWaiting returns the error that ends the wait of t at now, or nil if t goes on waiting.
+func (g *Group) stopsWaiting(now instant, t *Ticket) error {
+	switch {
+	case t.state == waiting && t.waits != nil:
+		return t.waits()
+	case t.state == urgent && t.ifAway != nil && g.isAway(now):
+		return t.ifAway
 	}
-	return t.waits()
+	return nil
 }
 
 // obeys reports whether t keeps d in force.

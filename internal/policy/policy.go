@@ -211,6 +211,12 @@ func (p *Policy) MayDecide(now time.Time, delay time.Duration) bool {
 	return p != nil && delay > 0 && p.RobotsStatus >= NoRobots && instantOf(now) < p.tried().add(delay).add(FetchLimit)
 }
 
+// ReadSince reports whether p is the result of a fetch that ended at since or later, and holds for all
+// ways of fetching. It reports false if p is nil or since is zero.
+func (p *Policy) ReadSince(since time.Time) bool {
+	return p != nil && !since.IsZero() && !p.unanswered() && p.tried() >= instantOf(since)
+}
+
 // SiteAnswered records that a page of the policy's authority was answered, which shows that the
 // site is available although its robots.txt is not. It does nothing unless p is Failing.
 func (p *Policy) SiteAnswered() {

@@ -198,7 +198,7 @@ func TestEventsOfDenials(t *testing.T) {
 	}
 	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
 		h := kit.Hear(report.EventDenied)
-		shut := collyrobots.ForHosts("shut.test", collyrobots.CrawlHours("22:00", "23:00", time.UTC))
+		shut := collyrobots.ForHosts("shut.test", collyrobots.RobotsTxt([]byte("User-agent: *\nVisit-time: 2200-2300\n")), collyrobots.HonorDelays())
 		c := kit.Start(t, web, nil, h.On(), collyrobots.FollowSitemaps(collyrobots.Feed{}), shut)
 		for _, page := range []string{"closed/1", "moved", "out", "shut"} {
 			c.Visit("http://a.test/" + page)

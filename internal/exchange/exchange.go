@@ -272,7 +272,7 @@ func (x *Exchange) licenseRequired() (log func()) {
 }
 
 // changePace records a response with the pace of its host, and backs off on 429 or 503. These count
-// as no page. log logs the back-off, and may be nil.
+// as no page. log logs the back-off, saves it for the next process, and may be nil.
 func (x *Exchange) changePace(resp *http.Response, pages int) (log func()) {
 	if !Throttled(resp) {
 		if x.Host.Answered(&x.Ticket, resp.StatusCode, pages) {
@@ -290,10 +290,10 @@ func (x *Exchange) changePace(resp *http.Response, pages int) (log func()) {
 		slower = x.Host.SlowDown(now, &x.Ticket, after)
 	}
 	if !slower {
-		return nil
+		return x.Host.Save
 	}
 	x.Wire.Report.TellPace(report.EventSlowed, x.Host, x.Trace.URL, resp.StatusCode, x.Trace.IDs)
-	return x.Wire.backOff(x.Host.Stats(now), x.Host, resp)
+	return Both(x.Host.Save, x.Wire.backOff(x.Host.Stats(now), x.Host, resp))
 }
 
 // Throttled reports whether a response asks for fewer requests.

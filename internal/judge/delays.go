@@ -24,18 +24,15 @@ func (l Delays) learn(s *HostSettings, reader string, pol *policy.Policy) {
 	if pol.LastSchedule() == nil {
 		host.SetSchedule(now, sourceOf(pol.Authority, reader, 0), nil, pol.Expires()) // a file before it may have had one
 	}
+	host.Save()
 }
 
 // found is called for a site whose robots.txt is in the Store, because another process, such as an
 // earlier run, has put it there. private says that the file came from a private address.
 func (l Delays) found(a dialect.Authority, private bool) {
-	server, _ := policy.Server(a)
-	host := l.Hosts.At(time.Now(), server)
 	if private {
-		l.Networks.SetPrivate(host)
-	}
-	if !l.IsShared {
-		host.AskedBefore() // the Store does not say when
+		server, _ := policy.Server(a)
+		l.Networks.SetPrivate(l.Hosts.At(time.Now(), server))
 	}
 }
 

@@ -89,6 +89,9 @@ func NewPolicies(s *Settings, shadows []dialect.Dialect, kept store.Store, w *ex
 		readers:  make(map[readerKey]*Reader),
 	}
 	p.closing, p.end = context.WithCancelCause(context.Background())
+	if kept != nil && !w.IsShared {
+		w.Hosts.UseMemory(paces{store: kept, log: w.Report.Log})
+	}
 	for range shadows {
 		p.shadowMemory = append(p.shadowMemory, policy.NewMemory(0))
 		p.files.Share() // so that a file is fetched once for all dialects

@@ -46,11 +46,15 @@ const leastGrace = time.Minute
 
 // grace returns the grace period of d, which is the delay itself but at least leastGrace.
 func (l *limiter) grace(now instant, d *crawlDelay) time.Duration {
-	delay := d.written
-	if d.schedule != nil {
-		delay = max(delay, d.schedule.At(d.schedule.registry.time(now)).Delay)
+	return max(l.limited(d.delay(now)), leastGrace)
+}
+
+// delay returns the delay that d requests at now, as written.
+func (d *crawlDelay) delay(now instant) time.Duration {
+	if d.schedule == nil {
+		return d.written
 	}
-	return max(l.limited(delay), leastGrace)
+	return max(d.written, d.schedule.At(d.schedule.registry.time(now)).Delay)
 }
 
 // setCrawlDelay records the delay that a source requests, or 0 for none. until is when the file has
@@ -136,7 +140,7 @@ func (l *limiter) inForce(now instant, d *crawlDelay) bool {
 func (l *limiter) isObeyed(now instant, d *crawlDelay) bool {
 	p := l.paced
 	by := d.source.by
-	if p.members != nil && by.tickets == 0 {
+	if p.members != nil && (by == nil || by.tickets == 0) {
 		return false
 	}
 	lists := [...]*list{&l.inFlight, &p.urgent, &p.waiting, nil}

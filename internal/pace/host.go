@@ -163,14 +163,6 @@ func (h *Host) Skip(now time.Time, t *Ticket) {
 	}
 }
 
-// AskedBefore records that the host may have got a request just before the registry was made. So the
-// first request does not start before one delay has passed since then.
-func (h *Host) AskedBefore() {
-	g, _ := h.lock()
-	defer g.mu.Unlock()
-	g.last = max(g.last, 1)
-}
-
 // Enter is the first stage, for a request that holds nothing yet. It waits until a request may start
 // and no other request of the host has the turn. Then t has the turn: no other request of the host
 // passes Enter until the caller calls Start, or until one delay has passed. If nothing limits the
@@ -305,7 +297,7 @@ func (h *Host) BusyFor(now time.Time, d time.Duration) bool {
 	if h.own.plain() {
 		return false
 	}
-	g, _ := h.lock()
+	g, _ := h.lockLoaded()
 	defer g.mu.Unlock()
 	return g.due(g.registry.instant(now), nil) > d
 }

@@ -31,7 +31,8 @@
 // A host that answers 429 or 503 then gets requests at the rate that it was seen to accept.
 //
 // If several processes crawl the same hosts, a Pacer grants the starts at a host to one process at
-// a time (see Hosts.UsePacer). Each process still keeps the delay itself.
+// a time (see Hosts.UsePacer). Each process still keeps the delay itself. If processes crawl them one
+// after the other, a Memory passes the pace on (see Hosts.UseMemory).
 //
 // # Structure
 //
@@ -76,6 +77,9 @@ type Hosts struct {
 	groups groups
 
 	total *totalRate // nil without LimitRate
+
+	memory  Memory // nil if the pace of the hosts is not saved
+	process uint64 // identifies this process in memory
 
 	pacer       Pacer           // nil if no other process shares the hosts
 	closing     context.Context // the parent of calls of pacer; ends with Close
@@ -194,7 +198,7 @@ func (h *Hosts) host(name string) *Host {
 		p.hours = &hostSchedule{Schedule: own.rules.Hours, registry: h, closes: Hours}
 		p.hasSchedule = true
 	}
-	own.isPaced.Store(own.asksPacer() || !own.unpaced(0))
+	own.isPaced.Store(own.asksPacer() || own.remembers() || !own.unpaced(0))
 	if own.rules.Shares {
 		m := new(member)
 		m.group.Store(own)

@@ -48,6 +48,7 @@ type limiter struct {
 	isPaced     atomic.Bool // paced is not nil, or rules slow the host down; read without the lock
 	visited     bool        // the host got a request that no other site has led to
 	led         bool        // the host has got only requests that other sites have led to
+	isLoaded    bool        // the pace was loaded from the Memory
 	isForgotten bool        // the only host of the group is forgotten; here, because it needs no memory here
 }
 
@@ -72,6 +73,7 @@ type paced struct {
 	waiting      list       // tickets in Enter; the front one may be admitted
 	queued       int        // the number of tickets in Enter
 	leasing      *leasing   // nil if no Pacer was asked
+	saved        *Kept      // what the Memory has; nil if that is only a time
 
 	member  *member  // of the only host of the group; nil if its Rules do not let it share its pace
 	members *members // nil if the group is the own group of a host

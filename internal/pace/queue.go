@@ -23,6 +23,10 @@ func (h *Host) admit(ctx context.Context, t *Ticket) (*Group, error) {
 		host.settle(g.registry.now())
 		g, host = host.lock()
 	}
+	if g.isUnknown() {
+		g.mu.Unlock()
+		g, host = host.lockLoaded()
+	}
 	if at := t.host.Load(); at != host {
 		if at != nil {
 			g.mu.Unlock()

@@ -102,3 +102,52 @@ func TestRestartKeepsDelayOfExpiredRecord(t *testing.T) {
 		})
 	}
 }
+
+// TestRestartKeepsPace checks what else a process that is started again knows about a host.
+func TestRestartKeepsPace(t *testing.T) {
+	throttled := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "90")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}
+	for name, tc := range map[string]struct {
+		opt  collyrobots.Option
+		want string
+	}{
+		"Retry-After":   {collyrobots.MinDelay(time.Second), "0s /robots.txt, 1s /busy, 1m31s /0, 1m32s /1"},
+		"no robots.txt": {collyrobots.IgnoreRobotsWithPermission(), "0s /busy, 1m30s /0, 1m31s /1"},
+		"own file":      {collyrobots.ForHosts("a.test", collyrobots.RobotsTxt([]byte("User-agent: *\nCrawl-delay: 5"))), "0s /busy, 1m30s /0, 1m35s /1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			site := robotstest.Pages(9, kit.NoDenys)
+			site["/busy"] = http.HandlerFunc(throttled)
+			kit.InBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
+				s := store.Memory()
+				defer s.Close()
+				first := kit.Start(t, web, nil, collyrobots.Store(s), tc.opt)
+				first.Impolite = true // Verify reads the robots.txt of the site
+				first.Visit("http://a.test/busy")
+				kit.Must(t, first.Robots.Close())
+				again := kit.Start(t, web, nil, collyrobots.Store(s), tc.opt)
+				again.Impolite = true
+				kit.Must(t, again.Visit("http://a.test/0"))
+				kit.Must(t, again.Visit("http://a.test/1"))
+				kit.WantSchedule(t, web, "a.test", tc.want)
+			})
+		})
+	}
+}
+
+// TestRestartKeepsDelayOfOtherScheme checks that the robots.txt under https waits for the crawl delay
+// of the one under http, which an earlier process has read.
+func TestRestartKeepsDelayOfOtherScheme(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 20\n")}, func(t *testing.T, web *robotstest.Web) {
+		s := store.Memory()
+		defer s.Close()
+		for _, page := range []string{"http://a.test/0", "https://a.test/1"} {
+			c := kit.Start(t, web, nil, collyrobots.Store(s))
+			kit.Must(t, c.Visit(page))
+			kit.Must(t, c.Robots.Close())
+		}
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 20s /0, 40s /robots.txt, 1m0s /1")
+	})
+}

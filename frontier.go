@@ -33,7 +33,8 @@ const CtxWaited = "collyrobots.waited"
 
 // Frontier records each GET of an asynchronous collector in f before it waits for its host. A later
 // run then continues the crawl, also after a kill, and a page that waits needs no goroutine. By
-// default, pages wait in memory. Close the plugin before f. A nil f is an OptionError.
+// default, pages wait in memory. Close the plugin before f. A nil f is an OptionError. Without the
+// option Store, robots.txt files and the pace of the hosts are also kept in f.
 //
 // A page whose turn has not come is aborted with Request.Abort, and submitted again when its turn
 // comes. So the OnRequest callbacks are called again: then the value of CtxWaited is the URL of the

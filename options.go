@@ -125,12 +125,17 @@ func configure(opts []Option) (*config, error) {
 			faults = append(faults, fault(o.name, "can only be used inside ForHosts"))
 		}
 	}
+	if c.store == nil && c.frontier != nil {
+		if records := c.frontier.Records(); records != nil {
+			c.store = boundedStore{records}
+		}
+	}
 	if c.feed != nil && c.feed.Resume && c.store == nil {
-		faults = append(faults, fault("FollowSitemaps", "Resume needs the option Store"))
+		faults = append(faults, fault("FollowSitemaps", "Resume needs the option Store or Frontier"))
 	}
 	faults = append(faults, c.usageFaults()...)
 	if c.revalidates() && c.store == nil {
-		faults = append(faults, fault("Revalidate", "needs the option Store"))
+		faults = append(faults, fault("Revalidate", "needs the option Store or Frontier"))
 	}
 	c.Settings.Complete(c.dryRun)
 	return c, errors.Join(faults...)
@@ -651,14 +656,15 @@ func OnEveryEvent(f func(Event)) Option {
 	return option("OnEveryEvent", func(c *config) { c.onEveryEvent = append(c.onEveryEvent, f) }, faultIf(f == nil, "OnEveryEvent", "the function is nil")).with(omitted)
 }
 
-// Store keeps robots.txt files, the progress of Feed.Resume, and the records of Revalidate in s, so
-// that a later process can use them. By default, robots.txt files are kept in memory. Several
-// plugins may share a store. The caller closes the store, after the plugins. A nil s is an
-// OptionError.
+// Store keeps robots.txt files, the pace of each host, the progress of Feed.Resume, and the records
+// of Revalidate in s, so that a later process can use them. By default, they are kept in the
+// urlstore.Store of Frontier, or else in memory. Several plugins may share a store. The caller closes
+// the store, after the plugins. A nil s is an OptionError.
 //
-// The store does not contain the time of the last request to a host. So the first request to a host
-// that is in the store waits for one delay after New. The context of each call of the store ends
-// after ten seconds; the crawl then continues without the record. See docs/options.md.
+// A process that is started again, also after a kill, keeps the delay, the back-off and the
+// Retry-After of each host in the store. The store does not contain the time of each request, so the
+// first request to such a host waits for one delay after New. The context of each call of the store
+// ends after ten seconds; the crawl then continues without the record. See docs/options.md.
 func Store(s store.Store) Option {
 	return option("Store", func(c *config) { c.store = boundedStore{s} }, faultIf(s == nil, "Store", "the store is nil")).with(typeOf(s))
 }

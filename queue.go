@@ -192,7 +192,8 @@ func (q *SitemapQueue) Close() error {
 //
 // Use the queue for collectors that are not asynchronous. Pages that they visit without the queue
 // are not recorded. Queue returns an error if the plugin is zero or f is nil. The storage may be
-// used by one queue at a time.
+// used by one queue at a time. Without the option Frontier, the option Store(f.Records()) keeps the
+// pace of the hosts in f.
 func (p *Plugin) Queue(f urlstore.Store) (queue.Storage, error) {
 	err := p.usable()
 	if err != nil {

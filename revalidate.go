@@ -22,8 +22,8 @@ import (
 )
 
 // Revalidate requests pages conditionally, so that a site need not send an unchanged page again. It
-// needs the option Store, which keeps the ETag and the Last-Modified of each page for 90 days. The
-// default is to request every page in full.
+// needs the option Store or Frontier, which keeps the ETag and the Last-Modified of each page for 90
+// days. The default is to request every page in full.
 //
 // If the site answers 304, the page is unchanged: Visit returns nil, Revalidation.OnUnchanged is
 // called, and no other callback is called. The links on an unchanged page are therefore not found

@@ -347,9 +347,9 @@ type Feed struct {
 	// many as Window, or 10,000 more if Sink is fast. After a loss of power, this also holds if the
 	// Store is durable, as store.Dir is.
 	//
-	// Resume needs the option Store. Only one run at a time may use that Store. The collector must
-	// not remember which pages an earlier run has visited. Otherwise it refuses pages that were in
-	// flight when that run ended, and these count as done.
+	// Resume needs the option Store or Frontier. Only one run at a time may use that Store. The
+	// collector must not remember which pages an earlier run has visited. Otherwise it refuses pages
+	// that were in flight when that run ended, and these count as done.
 	Resume bool
 
 	// Limits bounds the cost of a sitemap. Fields that are zero have defaults. Limits.Time is the
@@ -495,7 +495,7 @@ func (p *Plugin) pages(f Feed, sites []string) (s *sitemaps, urls []*url.URL, er
 		faults = append(faults, fault("Feed", "%s", reason))
 	}
 	if f.Resume && p.policies.Store == nil {
-		faults = append(faults, fault("Feed", "Resume needs the option Store"))
+		faults = append(faults, fault("Feed", "Resume needs the option Store or Frontier"))
 	}
 	for _, site := range sites {
 		u, err := url.Parse(site)

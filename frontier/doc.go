@@ -38,6 +38,9 @@
 // handed out. How they end is kept in memory, and recorded when there is space again. Stats says
 // how many pages are not recorded.
 //
+// The folder also has the records of Records: the robots.txt files and the pace of the hosts, which
+// the plugin keeps there.
+//
 // # Damage
 //
 // If Open finds that files of the folder have changed since they were written, or if the storage
@@ -67,7 +70,8 @@
 //
 // # What it costs
 //
-// A page on disk takes a few hundred bytes, and a URL that is known 30 bytes. In memory, a host
+// A page on disk takes a few hundred bytes, a URL that is known 30 bytes, and a host about 100 bytes
+// and its robots.txt. In memory, a host
 // with pages that wait takes about a kilobyte, and the storage engine about 100 MB. 16 MB of the
 // disk are reserved, so that a full disk does not damage the folder.
 package frontier

@@ -23,10 +23,11 @@ type Frontier struct {
 	epoch time.Time
 	disk  *disk
 
-	closing sync.Once // makes only the first Close close the folder
+	closing  sync.Once  // makes only the first Close close the folder
+	updating sync.Mutex // held by Update of Records
 
 	// mu protects the fields below it, except those that say otherwise. Locks are taken in this order:
-	// closing, writing, mu, those of the disk, that of logs.
+	// closing, writing, updating, mu, those of the disk, that of logs.
 	mu     sync.Mutex
 	closed bool
 	hosts  map[string]*host // those with pages, and some others

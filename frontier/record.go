@@ -17,6 +17,7 @@ import (
 //	s hash                     the state of a page that was ever added
 //	q length host order id     a page that waits or is out
 //	l length host order id     a page that a budget leaves out
+//	r hash                     a record of Records
 //
 // The pages of a host are next to each other, and the next one to be handed out comes first.
 const (
@@ -25,6 +26,8 @@ const (
 	seenKey  = 's'
 	queueKey = 'q'
 	leftKey  = 'l'
+
+	recordKey = 'r'
 )
 
 // Limits of a page, so that no record is too large for the engine.

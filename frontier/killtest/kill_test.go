@@ -26,6 +26,13 @@ func TestMain(m *testing.M) {
 	if job := os.Getenv(spiderVariable); job != "" {
 		os.Exit(spiderMain(job))
 	}
+	if server, dir, ok := strings.Cut(os.Getenv(paceVariable), " "); ok {
+		if err := paceMain(server, dir); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		return
+	}
 	goleak.VerifyTestMain(m)
 }
 

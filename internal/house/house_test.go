@@ -51,7 +51,7 @@ const importRules = `
 	report:            ./dialect ./internal/redact ./internal/seconds ./robotstags ./store/urlstore ./usage !net/http !log
 
 	# The contracts of the options Frontier and SharedPace.
-	store/urlstore:    ./dialect ./internal/redact ./internal/weburl !net/http !log
+	store/urlstore:    ./dialect ./store ./internal/redact ./internal/weburl !net/http !log
 	store/pacer:       !net/http !log
 
 	# Durable records. A back end with many dependencies is a separate module.
@@ -133,7 +133,7 @@ const importRules = `
 	.:                 ./report ./store/pacer ./store/urlstore ./webbotauth ./robotstags ./dialect ./sitemap ./store ./usage ./internal/arrivals ./internal/backend ./internal/exchange ./internal/fanout ./internal/feed ./internal/gate ./internal/hostname ./internal/judge ./internal/metatags ./internal/netguard ./internal/nofollow ./internal/pace ./internal/policy ./internal/redact ./internal/reporter ./internal/revalidate ./internal/seconds ./internal/track ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage golang.org/x/time/rate !reflect
 
 	# The pages of a crawl, on disk. It does not know Colly or robots.txt.
-	frontier:           ./store/urlstore !net/http
+	frontier:           ./store ./store/urlstore !net/http
 	frontier/disk.go:   github.com/cockroachdb/pebble/v2 github.com/cockroachdb/pebble/v2/bloom
 	frontier/files.go:  github.com/cockroachdb/pebble/v2 github.com/cockroachdb/pebble/v2/vfs
 	frontier/space.go:  github.com/cockroachdb/pebble/v2/vfs
@@ -208,7 +208,7 @@ const importRules = `
 	internal/e2e/frontiertest: . ./report ./store/urlstore ./dialect ./internal/e2e/kit ./robotstest github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/extensions github.com/gocolly/colly/v2/proxy github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage
 
 	# What the tests of the public API share. Their packages, internal/e2e/*, have only tests.
-	internal/e2e/kit: . ./report ./store/pacer ./store/urlstore ./dialect ./robotstest ./usage github.com/gocolly/colly/v2 golang.org/x/net/dns/dnsmessage
+	internal/e2e/kit: . ./report ./store ./store/pacer ./store/urlstore ./dialect ./robotstest ./usage github.com/gocolly/colly/v2 golang.org/x/net/dns/dnsmessage
 
 	# Compares two versions with random crawls. The driver has only tests, so that it compiles with both versions.
 	internal/e2e/compare:

@@ -6,6 +6,8 @@ package urlstore
 import (
 	"context"
 	"time"
+
+	"github.com/collyrobots/collyrobots/store"
 )
 
 // A Store keeps the pages of a crawl until they are done, so that a page that waits for its host
@@ -46,6 +48,11 @@ type Store interface {
 
 	// Waiting returns the number of pages of a host that wait.
 	Waiting(host string) int
+
+	// Records returns a store for what a later run has to know about the hosts of the pages: their
+	// robots.txt files and their pace. It lasts as long as the pages. Its Close is not called. If it
+	// is nil, a later run asks each host again without a delay.
+	Records() store.Store
 }
 
 // A Page is a page in a Store.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/collyrobots/collyrobots/store"
 )
 
 // A pageStore is a URLStore in memory that records the calls.
@@ -300,6 +302,8 @@ func (s *pageStore) Stats() pageStats {
 	}
 	return stats
 }
+
+func (s *pageStore) Records() store.Store { return nil }
 
 func (s *pageStore) Waiting(host string) (n int) {
 	s.mu.Lock()

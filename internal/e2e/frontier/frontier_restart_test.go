@@ -1,10 +1,14 @@
 package frontier
 
 import (
+	"fmt"
 	"testing"
 
+	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/frontiertest"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/store"
 	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
@@ -21,4 +25,35 @@ func (k *keptInMemory) Drop(*testing.T) { k.store.Close() }
 // TestFrontierRestarts runs programs that are stopped and continued.
 func TestFrontierRestarts(t *testing.T) {
 	frontiertest.Run(t, func(*testing.T) frontiertest.Store { return &keptInMemory{store: kit.NewMemoryStore()} })
+}
+
+// TestFrontierKeepsPace checks that a run with Frontier alone keeps the delay after the run before, and
+// does not request its robots.txt again. With the option Store, nothing is kept in the urlstore.Store.
+func TestFrontierKeepsPace(t *testing.T) {
+	for name, withStore := range map[string]bool{"alone": false, "with Store": true} {
+		t.Run(name, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 20\n")}, func(t *testing.T, web *robotstest.Web) {
+				pages := kit.NewMemoryStore()
+				given := store.Memory()
+				for i := range 2 {
+					pages = pages.Reopen()
+					opts := []collyrobots.Option{collyrobots.Frontier(pages)}
+					if withStore {
+						opts = append(opts, collyrobots.Store(given))
+					}
+					c := kit.Start(t, web, kit.Async, opts...)
+					kit.Must(t, c.Visit(fmt.Sprint("http://a.test/", i)))
+					c.Wait()
+					kit.Must(t, c.Robots.Close())
+				}
+				kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 20s /0, 40s /1")
+				for _, key := range []string{"robots:http://a.test", "pace:a.test"} {
+					record, err := pages.Records().Get(t.Context(), key)
+					if err != nil || (record == nil) != withStore {
+						t.Errorf("%s: %q, %v", key, record, err)
+					}
+				}
+			})
+		})
+	}
 }

@@ -90,7 +90,6 @@ func TestFrontierResumes(t *testing.T) {
 				store.Close() // what happens later has no effect on the next run
 				c.Robots.Close()
 				c.Wait()
-				time.Sleep(2 * time.Second) // the second run does not know when the first has sent its last request
 				next := store.Reopen()
 				c = crawl(next)
 				c.Wait()

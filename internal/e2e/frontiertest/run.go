@@ -208,7 +208,6 @@ func (x *program) check(t *testing.T, newStore func(t *testing.T) Store, stops [
 			r := newRun(t, web, found, memory)
 			r.first = i == 0
 			x.once(r, store, s, i == len(stops))
-			time.Sleep(time.Minute) // a run does not know when the last request of the one before was
 		}
 		x.compare(t, "requests", requestsOf(web), want.requests, len(stops))
 		x.compare(t, "results", found.times, want.results, len(stops))

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/collyrobots/collyrobots/store"
 	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
@@ -23,6 +24,7 @@ type MemoryStore struct {
 	closed  bool
 	fail    error // the error of Add; nil if it works
 	stats   urlstore.Stats
+	records store.Store
 }
 
 // A storedPage is a page and its state.
@@ -53,7 +55,7 @@ type storedHost struct {
 
 // NewMemoryStore returns an empty store.
 func NewMemoryStore() *MemoryStore {
-	return &MemoryStore{hosts: make(map[string]*storedHost), changed: make(chan struct{})}
+	return &MemoryStore{hosts: make(map[string]*storedHost), changed: make(chan struct{}), records: store.Memory()}
 }
 
 var errStoreClosed = errors.New("memoryStore: closed")
@@ -63,6 +65,7 @@ func (s *MemoryStore) Reopen() *MemoryStore {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	next := NewMemoryStore()
+	next.records = s.records
 	for _, p := range s.pages {
 		kept := &storedPage{Page: p.Page, state: p.state}
 		if p.state == IsOut || p.state == Postponed {
@@ -320,6 +323,8 @@ func (s *MemoryStore) Waiting(host string) (n int) {
 	}
 	return n
 }
+
+func (s *MemoryStore) Records() store.Store { return s.records }
 
 // FailWith makes Add return err from now on, or work again if err is nil.
 func (s *MemoryStore) FailWith(err error) {

@@ -524,7 +524,6 @@ func TestNofollowInTheNextRun(t *testing.T) {
 	}}, func(t *testing.T, web *robotstest.Web) {
 		store := kit.NewMemoryStore()
 		c := kit.Start(t, web, kit.Async, collyrobots.EnforceRobotsTags(), collyrobots.Frontier(store))
-		c.Impolite = true // the second run does not know the time of the last request of the first
 		followAll(c)
 		kit.Must(t, c.Visit("http://a.test/0"))
 		time.Sleep(25 * time.Second)
@@ -532,7 +531,6 @@ func TestNofollowInTheNextRun(t *testing.T) {
 		c.Wait()
 		store = store.Reopen()
 		c = kit.Start(t, web, kit.Async, collyrobots.EnforceRobotsTags(), collyrobots.Frontier(store))
-		c.Impolite = true
 		followAll(c)
 		kit.Must(t, c.Visit("http://a.test/0"))
 		c.Wait()

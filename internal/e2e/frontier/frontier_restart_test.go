@@ -3,6 +3,7 @@ package frontier
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/frontiertest"
@@ -56,4 +57,34 @@ func TestFrontierKeepsPace(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestFrontierResumesSitemaps checks that Resume needs no Store with Frontier: the pages of a sitemap
+// are requested once in three runs, the first of which is killed.
+func TestFrontierResumesSitemaps(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": {
+		"/robots.txt":  "User-agent: *\nCrawl-delay: 2\nSitemap: http://a.test/sitemap.xml\n",
+		"/sitemap.xml": robotstest.Sitemap("http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4"),
+		"*":            robotstest.Page(),
+	}}, func(t *testing.T, web *robotstest.Web) {
+		pages := kit.NewMemoryStore()
+		for i, runs := range []time.Duration{7 * time.Second, time.Hour, time.Hour} {
+			c := kit.Start(t, web, kit.Async, collyrobots.Frontier(pages), collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true}))
+			kit.Must(t, c.Visit(fmt.Sprint("http://a.test/start", i)))
+			time.AfterFunc(runs, pages.Close)
+			time.AfterFunc(runs, func() { c.Robots.Close() })
+			c.Wait()
+			kit.Must(t, c.Robots.Close())
+			pages = pages.Reopen()
+		}
+		times := make(map[string]int)
+		for _, r := range web.Log("a.test") {
+			times[r.URI]++
+		}
+		for _, page := range []string{"/robots.txt", "/1", "/2", "/3", "/4"} {
+			if times[page] != 1 {
+				t.Errorf("%s was requested %d times", page, times[page])
+			}
+		}
+	})
 }

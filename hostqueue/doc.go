@@ -28,10 +28,12 @@
 // The plugin keeps the delay of each host, and a host goes to another process only when its delay
 // has passed. A process that was stopped for longer than its [Lease], for example because its machine
 // was suspended, sends no more pages of its hosts, and another process continues with them. There are
-// two exceptions, in which a request may come too early: a process is killed or stopped, and the
-// delay is longer than two thirds of the Lease; and a process is stopped in a redirect, in a request
-// for a robots.txt, or in the instant before it sends a page. With the option
-// [collyrobots.SharedPace] it does not.
+// three exceptions, in which a request may come too early: a process is killed or stopped, and the
+// delay is longer than two thirds of the Lease; a process is stopped in a redirect, in a request for
+// a robots.txt, or in the instant before it sends a page; and a redirect leads to a host of another
+// process. With the option [collyrobots.SharedPace] it does not. Each process requests robots.txt
+// itself, also when it is started again. With the option [collyrobots.Store] and a store in Redis it
+// does not, and a single process that is killed and started again keeps the delay of each host.
 //
 // # Pages
 //

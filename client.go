@@ -8,6 +8,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/gate"
 	"github.com/collyrobots/collyrobots/internal/judge"
+	"github.com/collyrobots/collyrobots/internal/typednil"
 )
 
 // Transport returns an http.RoundTripper that makes any http.Client polite. It sends requests with
@@ -177,7 +178,7 @@ func (t *Turn) End() { t.end(nil) }
 // delay, because an attempt to connect is work for a server. If it was the probe of a host that
 // StopRefused has stopped, the next page is. With any other err, the request may have reached the
 // host. See docs/any-client.md.
-func (t *Turn) Failed(err error) { t.end(err) }
+func (t *Turn) Failed(err error) { t.end(typednil.Error(err)) }
 
 // end ends the turn. err is that of Failed, or nil.
 func (t *Turn) end(err error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/gate"
 	"github.com/collyrobots/collyrobots/internal/judge"
 	"github.com/collyrobots/collyrobots/internal/track"
+	"github.com/collyrobots/collyrobots/internal/typednil"
 	"github.com/collyrobots/collyrobots/report"
 )
 
@@ -185,18 +186,17 @@ func outcomeOf(err error) outcome {
 // read sets the fields that err and the errors that it wraps decide. It walks through them once,
 // because errors.Is and errors.As for each field would cost a denied page several microseconds.
 func (o *outcome) read(err error) {
+	if typednil.Is(err) {
+		return
+	}
 	o.Failure.Add(err)
 	o.readType(err)
 	o.readValue(err)
 	switch e := err.(type) {
 	case *DisallowedError:
-		if e.Decision.Err != nil {
-			o.read(e.Decision.Err)
-		}
+		o.read(e.Decision.Err)
 	case interface{ Unwrap() error }:
-		if inner := e.Unwrap(); inner != nil {
-			o.read(inner)
-		}
+		o.read(e.Unwrap())
 	case interface{ Unwrap() []error }:
 		for _, inner := range e.Unwrap() {
 			o.read(inner)

@@ -22,6 +22,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/internal/track"
+	"github.com/collyrobots/collyrobots/internal/typednil"
 	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
@@ -41,7 +42,7 @@ const CtxWaited = "collyrobots.waited"
 // page. A callback that acquires something in OnRequest must check IsAbort, and be registered after
 // Attach. A later run must attach its collectors in the same order. See docs/frontier.md.
 func Frontier(f urlstore.Store) Option {
-	return option("Frontier", func(c *config) { c.frontier = f }, faultIf(f == nil, "Frontier", "the urlstore.Store is nil")).with(typeOf(f))
+	return option("Frontier", func(c *config) { c.frontier = f }, faultIf(typednil.Is(f), "Frontier", "the urlstore.Store is nil")).with(typeOf(f))
 }
 
 // A frontier connects the collectors of a plugin with its urlstore.Store. It records the pages and
@@ -573,6 +574,7 @@ func (f *frontier) passResult(p *urlstore.Page, result urlstore.Result) {
 
 // fail reports an error of the urlstore.Store about a page, or nil, and logs the first one.
 func (f *frontier) fail(p *urlstore.Page, err error) {
+	err = typednil.Error(err)
 	f.report.TellUnrecorded(p, err)
 	if f.failure.CompareAndSwap(nil, &err) {
 		f.report.Log.Error("the urlstore.Store of Frontier has failed, pages go on without it", "error", err)
@@ -754,6 +756,7 @@ func (d *dispatcher) run() {
 	for {
 		seen := d.wakes()
 		p, err := d.store.Next(d.ctx)
+		err = typednil.Error(err)
 		switch {
 		case err == nil:
 			d.submit(p)

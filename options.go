@@ -23,6 +23,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/netguard"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/redact"
+	"github.com/collyrobots/collyrobots/internal/typednil"
 	"github.com/collyrobots/collyrobots/internal/weburl"
 	"github.com/collyrobots/collyrobots/store"
 	"github.com/collyrobots/collyrobots/store/pacer"
@@ -125,7 +126,7 @@ func configure(opts []Option) (*config, error) {
 			faults = append(faults, fault(o.name, "can only be used inside ForHosts"))
 		}
 	}
-	if c.store == nil && c.frontier != nil {
+	if c.store == nil && !typednil.Is(c.frontier) {
 		if records := c.frontier.Records(); records != nil {
 			c.store = boundedStore{records}
 		}
@@ -666,7 +667,7 @@ func OnEveryEvent(f func(Event)) Option {
 // first request to such a host waits for one delay after New. The context of each call of the store
 // ends after ten seconds; the crawl then continues without the record. See docs/options.md.
 func Store(s store.Store) Option {
-	return option("Store", func(c *config) { c.store = boundedStore{s} }, faultIf(s == nil, "Store", "the store is nil")).with(typeOf(s))
+	return option("Store", func(c *config) { c.store = boundedStore{s} }, faultIf(typednil.Is(s), "Store", "the store is nil")).with(typeOf(s))
 }
 
 // A boundedStore limits the time of calls, so that a database that does not answer cannot stop the
@@ -680,14 +681,15 @@ const storePatience = 10 * time.Second
 func (s boundedStore) Get(ctx context.Context, key string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
-	return s.Store.Get(ctx, key)
+	value, err := s.Store.Get(ctx, key)
+	return value, typednil.Error(err)
 }
 
 // Update implements store.Store.
 func (s boundedStore) Update(ctx context.Context, key string, ttl time.Duration, f func([]byte) ([]byte, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
-	return s.Store.Update(ctx, key, ttl, f)
+	return typednil.Error(s.Store.Update(ctx, key, ttl, f))
 }
 
 // Logger sets the logger for everything that no call returns. The default is the value of
@@ -700,7 +702,7 @@ func (s boundedStore) Update(ctx context.Context, key string, ttl time.Duration,
 //
 // See docs/faq.md.
 func Logger(l *slog.Logger) Option {
-	return option("Logger", func(c *config) { c.log = l }, faultIf(l == nil, "Logger", "the logger is nil")).with(omitted)
+	return option("Logger", func(c *config) { c.log = l }, faultIf(l == nil || typednil.Is(l.Handler()), "Logger", "the logger or its handler is nil")).with(omitted)
 }
 
 // HTTPClient sets the client that fetches robots.txt and sitemaps. The default is the client of the
@@ -708,7 +710,9 @@ func Logger(l *slog.Logger) Option {
 // the cookie jar and CheckRedirect. It sends no header of a page through this client. A nil client
 // is an OptionError. See docs/robots-txt.md.
 func HTTPClient(client *http.Client) Option {
-	return option("HTTPClient", func(c *config) { c.client = client }, faultIf(client == nil, "HTTPClient", "the client is nil")).with(omitted)
+	return option("HTTPClient", func(c *config) { c.client = client },
+		faultIf(client == nil, "HTTPClient", "the client is nil"),
+		faultIf(client != nil && client.Transport != nil && typednil.Is(client.Transport), "HTTPClient", "the Transport of the client is a nil pointer")).with(omitted)
 }
 
 // SharedPace shares the pace of each host with all processes that use the same Pacer: at least the
@@ -720,7 +724,7 @@ func HTTPClient(client *http.Client) Option {
 // Deadline of the Lease, the request fails with ErrLeaseEnded. If the Pacer fails, nothing is sent:
 // requests fail with a *report.PaceError. See docs/many-processes.md.
 func SharedPace(p pacer.Pacer) Option {
-	return option("SharedPace", func(c *config) { c.pacer = p }, faultIf(p == nil, "SharedPace", "the Pacer is nil")).with(typeOf(p))
+	return option("SharedPace", func(c *config) { c.pacer = p }, faultIf(typednil.Is(p), "SharedPace", "the Pacer is nil")).with(typeOf(p))
 }
 
 // ShardByHost makes this process number i of n processes, counted from 0. Each process crawls the

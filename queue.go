@@ -23,6 +23,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/feed"
 	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/redact"
+	"github.com/collyrobots/collyrobots/internal/typednil"
 	"github.com/collyrobots/collyrobots/internal/weburl"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/store/urlstore"
@@ -67,7 +68,7 @@ func (p *Plugin) SitemapQueue(inner queue.Storage, f Feed, sites ...string) (*Si
 	if h == nil {
 		return nil, errors.New("collyrobots: SitemapQueue: no collector is attached; call Attach first")
 	}
-	if inner == nil {
+	if typednil.Is(inner) {
 		return nil, errors.New("collyrobots: SitemapQueue: the inner storage is nil; pass a queue.InMemoryQueueStorage")
 	}
 	q := &SitemapQueue{inner: inner, sitemaps: s, fed: &p.fed}
@@ -199,7 +200,7 @@ func (p *Plugin) Queue(f urlstore.Store) (queue.Storage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f == nil {
+	if typednil.Is(f) {
 		return nil, errors.New("collyrobots: Queue: the urlstore.Store is nil")
 	}
 	p.fed.inUse.Store(true)

@@ -6,6 +6,7 @@ import (
 	"net"
 	"syscall"
 
+	"github.com/collyrobots/collyrobots/internal/typednil"
 	"github.com/collyrobots/collyrobots/report"
 )
 
@@ -30,7 +31,7 @@ func FailureOf(err error) Failure {
 
 // addAll adds what err and the errors that it wraps mean.
 func (f *Failure) addAll(err error) {
-	if err == nil {
+	if typednil.Is(err) {
 		return
 	}
 	f.Add(err)

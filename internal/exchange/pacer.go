@@ -10,6 +10,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/reporter"
+	"github.com/collyrobots/collyrobots/internal/typednil"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/store/pacer"
 )
@@ -50,7 +51,7 @@ func (s *sharedPace) acquire(ctx context.Context, host string, delay time.Durati
 	for range 3 {
 		lease, err := s.pacer.Acquire(ctx, host, delay)
 		if err != nil {
-			return nil, err
+			return nil, typednil.Error(err)
 		}
 		if lease == nil {
 			return nil, errNoLease

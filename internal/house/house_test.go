@@ -35,6 +35,9 @@ const importRules = `
 	# Text for people, without passwords.
 	internal/redact:   !net/http !log
 
+	# Nil pointers in interfaces.
+	internal/typednil: !io !os !net !log
+
 	# Durations in JSON.
 	internal/seconds:  !net/http !log !encoding/json
 
@@ -109,7 +112,7 @@ const importRules = `
 	internal/reporter: ./report ./robotstags ./store/urlstore ./internal/fanout ./internal/hostname ./internal/pace ./internal/policy ./internal/redact ./internal/stop
 
 	# One request on the wire. It knows how robots.txt is fetched, and neither what it allows nor Colly.
-	internal/exchange: ./dialect ./report ./store/pacer ./store/urlstore ./usage ./webbotauth ./internal/backend ./internal/hostname ./internal/netguard ./internal/pace ./internal/policy ./internal/redact ./internal/reporter ./internal/weburl
+	internal/exchange: ./dialect ./report ./store/pacer ./store/urlstore ./usage ./webbotauth ./internal/backend ./internal/hostname ./internal/netguard ./internal/pace ./internal/policy ./internal/redact ./internal/reporter ./internal/typednil ./internal/weburl
 
 	# From a target to a verdict. It does not know Colly.
 	internal/judge:    ./dialect ./report ./store ./usage ./internal/exchange ./internal/hostname ./internal/netguard ./internal/pace ./internal/policy ./internal/reporter ./internal/weburl
@@ -130,7 +133,7 @@ const importRules = `
 	internal/sigverify: !log !os
 
 	# The root package combines them.
-	.:                 ./report ./store/pacer ./store/urlstore ./webbotauth ./robotstags ./dialect ./sitemap ./store ./usage ./internal/arrivals ./internal/backend ./internal/exchange ./internal/fanout ./internal/feed ./internal/gate ./internal/hostname ./internal/judge ./internal/metatags ./internal/netguard ./internal/nofollow ./internal/pace ./internal/policy ./internal/redact ./internal/reporter ./internal/revalidate ./internal/seconds ./internal/track ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage golang.org/x/time/rate !reflect
+	.:                 ./report ./store/pacer ./store/urlstore ./webbotauth ./robotstags ./dialect ./sitemap ./store ./usage ./internal/arrivals ./internal/backend ./internal/exchange ./internal/fanout ./internal/feed ./internal/gate ./internal/hostname ./internal/judge ./internal/metatags ./internal/netguard ./internal/nofollow ./internal/pace ./internal/policy ./internal/redact ./internal/reporter ./internal/revalidate ./internal/seconds ./internal/track ./internal/typednil ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage golang.org/x/time/rate !reflect
 
 	# The pages of a crawl, on disk. It does not know Colly or robots.txt.
 	frontier:           ./store ./store/urlstore !net/http

@@ -110,7 +110,8 @@ func (s *server) client(t testing.TB) *redis.Client {
 func newMini(t testing.TB) (*miniredis.Miniredis, *redis.Client) {
 	t.Helper()
 	mini := miniredis.RunT(t)
-	client := redis.NewClient(&redis.Options{Addr: mini.Addr()})
+	// On a busy machine, an answer can take longer than the three seconds that are the default.
+	client := redis.NewClient(&redis.Options{Addr: mini.Addr(), ReadTimeout: time.Minute, WriteTimeout: time.Minute})
 	t.Cleanup(func() { client.Close() })
 	return mini, client
 }

@@ -11,8 +11,8 @@ func TestTolerated(t *testing.T) {
 	v := &verifier{late: new(lateness)}
 	for late, want := range map[time.Duration]time.Duration{
 		0:                      800 * time.Millisecond,
-		300 * time.Millisecond: 500 * time.Millisecond,
-		2 * time.Second:        0,
+		100 * time.Millisecond: 400 * time.Millisecond,
+		time.Second:            0,
 	} {
 		v.late.longest.Store(int64(late))
 		if got := v.tolerated(time.Second); got != want {

@@ -206,8 +206,12 @@ func (v *verifier) tolerated(delay time.Duration) time.Duration {
 	if v.bubble {
 		return delay - time.Microsecond
 	}
-	return max(0, delay*8/10-v.late.most())
+	return max(0, delay*8/10-hops*v.late.most())
 }
+
+// hops is the number of goroutines that a request passes through before it is logged: those of the
+// client, of a proxy, and of the server. Each of them can be late.
+const hops = 4
 
 // group returns the group of an edition for the sender of a request.
 func (v *verifier) group(e edition, r Request) *dialect.Group {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gocolly/colly/v2"
 
+	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/feed"
 	"github.com/collyrobots/collyrobots/internal/gate"
@@ -45,6 +46,10 @@ var (
 	// ErrRedirectWait reports that a redirect of a collector was not followed because its host has asked
 	// for a pause, by a Retry-After or a Visit-time, that is longer than two delays and a minute.
 	ErrRedirectWait = gate.ErrRedirectWait
+
+	// ErrRedirectLoop reports that a page of a collector failed because its redirects lead back to one of
+	// their URLs.
+	ErrRedirectLoop = backend.ErrRedirectLoop
 
 	// ErrLeaseEnded reports that a request under SharedPace failed because its response was not
 	// finished at the Deadline of its Lease. errors.Is(err, context.DeadlineExceeded) holds.
@@ -161,6 +166,7 @@ type outcome struct {
 
 	// The following fields are about Colly.
 	visited  bool // the URL, or the target of its redirect, was visited before
+	looped   bool // its redirects lead back to one of their URLs; visited may be set as well
 	aborted  bool // a callback has aborted the request
 	filtered bool // the URL is outside of what the collector may visit
 	maximum  bool // MaxRequests is reached
@@ -234,6 +240,8 @@ func (o *outcome) readValue(err error) {
 		o.forbidden = true
 	case ErrRedirectWait:
 		o.late = true
+	case ErrRedirectLoop:
+		o.looped = true
 	case colly.ErrAbortedBeforeRequest, colly.ErrAbortedAfterHeaders:
 		o.aborted = true
 	case colly.ErrForbiddenURL, colly.ErrNoURLFiltersMatch, colly.ErrMaxDepth:
@@ -313,7 +321,7 @@ func (o *outcome) ofPage(ctx context.Context, status int) feed.Result {
 func (o *outcome) ofAttempt(ctx context.Context, status int) feed.Result {
 	switch {
 	case o.err == nil, o.isEnd(ctx):
-	case o.visited, o.aborted:
+	case o.visited, o.looped, o.aborted:
 		return feed.Done // the target of its redirect was visited, or a callback has aborted it
 	case o.temporary():
 		return feed.Failed

@@ -333,6 +333,7 @@ func errorsOfRequests() map[string]error {
 		"no pace: no connection":            &report.PaceError{Err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}},
 		"quota":                             fmt.Errorf("quota: %w", feed.ErrElsewhere),
 		"redirect would wait":               ErrRedirectWait,
+		"redirect loop":                     fmt.Errorf("%w: %w", ErrRedirectLoop, &colly.AlreadyVisitedError{Destination: &url.URL{}}),
 		"closed":                            ErrClosed,
 		"lease":                             ErrLeaseEnded,
 		"dropped":                           errors.New("dropped"),
@@ -407,6 +408,7 @@ func TestOutcome(t *testing.T) {
 		"private":                           {facts: "refusal private forbidden laterDenial", page: feed.Failed, attempt: feed.Skipped},
 		"quota":                             {facts: "forbidden laterDenial", page: feed.Failed, attempt: feed.Skipped},
 		"read":                              {facts: "reset", page: feed.Failed, attempt: feed.Failed},
+		"redirect loop":                     {facts: "visited looped", page: feed.Failed, attempt: feed.Done},
 		"redirect would wait":               {facts: "late laterDenial", page: feed.Failed, attempt: feed.Failed},
 		"refused":                           {facts: "unsent", page: feed.Failed, attempt: feed.Failed},
 		"reset":                             {facts: "reset", page: feed.Failed, attempt: feed.Failed},
@@ -439,10 +441,10 @@ func TestOutcome(t *testing.T) {
 // factsOf returns what is true of an outcome.
 func factsOf(o outcome) string {
 	names := []string{"refusal", "denied", "private", "forbidden", "foreign", "unpaced", "late", "closed", "unread", "silent", "limited",
-		"unsent", "reset", "canceled", "visited", "aborted", "filtered", "maximum", "temporary", "laterDenial", "versionedDenial"}
+		"unsent", "reset", "canceled", "visited", "looped", "aborted", "filtered", "maximum", "temporary", "laterDenial", "versionedDenial"}
 	denial := o.denial()
 	facts := []bool{o.refusal != nil, o.denied != nil, o.private, o.forbidden, o.foreign, o.unpaced, o.late, o.Closed, o.unread, o.silent, o.limited,
-		o.Unsent, o.Reset, o.Canceled, o.visited, o.aborted, o.filtered, o.maximum, o.temporary(), denial.Later, !denial.Version.IsZero()}
+		o.Unsent, o.Reset, o.Canceled, o.visited, o.looped, o.aborted, o.filtered, o.maximum, o.temporary(), denial.Later, !denial.Version.IsZero()}
 	var found []string
 	for i, is := range facts {
 		if is {

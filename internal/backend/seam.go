@@ -2,6 +2,7 @@ package backend
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
@@ -268,7 +269,7 @@ func (s *Seam) checkRedirect(req *http.Request, via []*http.Request) error {
 		check = *set
 	}
 	if check != nil {
-		err := check(req, via)
+		err := loopError(check(req, via), req, via)
 		if ctl := s.controllerOf(req); ctl != nil {
 			ctl.Redirected(req, err)
 		}
@@ -278,6 +279,26 @@ func (s *Seam) checkRedirect(req *http.Request, via []*http.Request) error {
 		return errors.New("stopped after 10 redirects")
 	}
 	return nil
+}
+
+// ErrRedirectLoop reports that a redirect of a collector leads back to a URL that has led to it.
+var ErrRedirectLoop = errors.New("collyrobots: redirect loop")
+
+// loopError returns err, which is the result of a redirect check. If Colly does not follow the redirect
+// because it leads back to a URL in via, the error is or wraps ErrRedirectLoop. Colly follows a first
+// redirect to the first URL, because that may have set a cookie.
+func loopError(err error, req *http.Request, via []*http.Request) error {
+	if err == nil || !slices.ContainsFunc(via, func(r *http.Request) bool { return *r.URL == *req.URL }) {
+		return err
+	}
+	visited := (*colly.AlreadyVisitedError)(nil)
+	switch {
+	case errors.As(err, &visited):
+		return fmt.Errorf("%w: %w", ErrRedirectLoop, err)
+	case err == http.ErrUseLastResponse && len(via) >= 10:
+		return ErrRedirectLoop
+	}
+	return err
 }
 
 // A Way describes how the collectors of a Seam reach a host: their transport, its proxy and their

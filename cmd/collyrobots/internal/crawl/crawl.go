@@ -236,6 +236,9 @@ func (s *spider) onError(r *colly.Response, err error) {
 	if errors.Is(err, colly.ErrAbortedBeforeRequest) || errors.Is(err, context.Canceled) {
 		return // the crawl was ended
 	}
+	if isRepetition(err) && !errors.Is(err, collyrobots.ErrRedirectLoop) {
+		return // it redirects to a page that was requested or denied
+	}
 	s.fail(r.Request.URL.String(), r.StatusCode, err, isStart(r.Request))
 }
 
@@ -250,8 +253,11 @@ func (s *spider) onEvent(e collyrobots.Event) {
 // page is a start page.
 func (s *spider) fail(rawURL string, status int, err error, start bool) {
 	f := failure{URL: rawURL, Status: status, Error: err.Error()}
-	if f.Error == http.StatusText(status) {
+	switch {
+	case f.Error == http.StatusText(status):
 		f.Error = "" // Colly's error repeats the status
+	case errors.Is(err, collyrobots.ErrRedirectLoop):
+		f.Error = "redirect loop"
 	}
 	s.report.fail(f)
 	s.lines.write(record{Kind: kindFailed, URL: f.URL, Status: f.Status, Error: f.Error})
@@ -301,8 +307,8 @@ func isStart(r *colly.Request) bool {
 	return r.Depth == 1 && r.Ctx.Get(collyrobots.CtxSitemap) == ""
 }
 
-// isRepetition reports whether Visit returned an error because the URL was visited before: it was
-// given twice, or a page has linked to it.
+// isRepetition reports whether a page was not requested because its URL was visited before: it was
+// given twice, or a page has linked or redirected to it.
 func isRepetition(err error) bool {
 	var visited *colly.AlreadyVisitedError
 	return errors.As(err, &visited)

@@ -173,9 +173,17 @@ func (s *spider) report(stats collyrobots.Stats) {
 	table := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "\nhost\tpages\tdenied\tdelay\tsmallest gap")
 	for _, h := range stats.Hosts {
-		fmt.Fprintf(table, "%s\t%d\t%d\t%v\t%v\n", h.Host, h.Pages, h.Denied, h.Delay, h.MinGap.Round(time.Millisecond))
+		fmt.Fprintf(table, "%s\t%d\t%d\t%v\t%v\n", h.Host, h.Pages, h.Denied, h.Delay, gap(h.MinGap))
 	}
 	table.Flush()
+}
+
+// gap returns the time between two requests, or a dash for a host that got only one.
+func gap(d time.Duration) string {
+	if d == 0 {
+		return "-"
+	}
+	return d.Round(time.Millisecond).String()
 }
 
 func (s *spider) printf(format string, args ...any) {

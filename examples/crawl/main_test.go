@@ -33,7 +33,7 @@ func TestDemo(t *testing.T) {
 		robotstest.Verify(t, web, dialect.RFC9309())
 		for _, want := range []string{
 			"\n200  http://slow.test/1\n", "denied  collyrobots: http://slow.test/admin denied: \"Disallow: /admin\", line 3 of http://slow.test/robots.txt, group \"*\" (rfc9309)\n", "200  http://maps.test/film/1\n",
-			"denied  collyrobots: http://down.test/ denied: ", "\nhost        pages  denied  delay  smallest gap\n", "\nslow.test   5 ",
+			"denied  collyrobots: http://down.test/ denied: ", "\nhost        pages  denied  delay  smallest gap\n", "\ndown.test   0      1       250ms  -\n", "\nslow.test   5 ",
 		} {
 			if !strings.Contains("\n"+out.String(), want) {
 				t.Errorf("the output does not contain %q:\n%s", want, out.String())

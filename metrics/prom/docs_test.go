@@ -3,6 +3,8 @@ package prom
 import (
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,7 +13,7 @@ import (
 )
 
 // TestDocumentation checks that docs/metrics.md has one row for each metric, and that the lines of
-// its Go code are in the examples.
+// its fragments of Go are in the examples. The program, which is complete, must be valid.
 func TestDocumentation(t *testing.T) {
 	read := func(name string) string {
 		text, err := os.ReadFile(name)
@@ -30,15 +32,24 @@ func TestDocumentation(t *testing.T) {
 		t.Errorf("docs/metrics.md has %d rows for %d metrics", rows, len(figures.All()))
 	}
 	pieces := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(guide, -1)
-	for i, example := range []string{"example_test.go", "../otel/example_test.go", "../otel/example_test.go"} {
-		if len(pieces) != 3 {
-			t.Fatalf("docs/metrics.md has %d pieces of Go", len(pieces))
-		}
+	if len(pieces) != 3 {
+		t.Fatalf("docs/metrics.md has %d pieces of Go", len(pieces))
+	}
+	for i, example := range []string{"example_test.go", "../otel/example_test.go"} {
 		for line := range strings.Lines(pieces[i][1]) {
 			if !strings.Contains(read(example), "\t"+line) {
 				t.Errorf("%s does not contain %s", example, line)
 			}
 		}
+	}
+	program := filepath.Join(t.TempDir(), "main.go")
+	if err := os.WriteFile(program, []byte(pieces[2][1]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	vet := exec.CommandContext(t.Context(), "go", "vet", program)
+	vet.Dir = "../otel"
+	if out, err := vet.CombinedOutput(); err != nil {
+		t.Errorf("the program of docs/metrics.md: %v\n%s", err, out)
 	}
 }
 

@@ -184,6 +184,7 @@ func TestRateSource(t *testing.T) {
 		c.Visit("http://a.test/5?again")
 		synctest.Wait()
 		c.Wait()
+		synctest.Wait() // until all events were delivered
 		if got, want := timesOf(web, "a.test"), "0s 20s 40s 6h0m0s 6h0m20s 6h0m40s 6h1m0s"; got != want {
 			t.Errorf("requests at %s, want %s", got, want)
 		}

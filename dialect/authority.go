@@ -17,30 +17,42 @@ type Authority struct {
 }
 
 // AuthorityOf returns the authority of u. If the host of u is already in normal form, as most are,
-// AuthorityOf does not allocate, and Host shares the memory of u.Host. AuthorityOf fails for the
-// same URLs as [Locate].
+// AuthorityOf does not allocate, and Host shares the memory of u.Host. If the scheme is not http,
+// https or ftp, or if no request can be sent to the host or the port, the error is a *URLError.
 func AuthorityOf(u *url.URL) (Authority, error) {
 	if scheme := knownScheme(u.Scheme); scheme != "" && isNormalHost(scheme, u.Host) {
 		return Authority{scheme, u.Host}, nil
 	}
 	scheme := knownScheme(strings.ToLower(u.Scheme))
 	if scheme == "" {
-		return Authority{}, fmt.Errorf("dialect: the scheme of %q is not http, https or ftp", u.Redacted())
+		return Authority{}, &URLError{URL: u.Redacted(), Reason: "the scheme is not http, https or ftp"}
 	}
 	host, err := asciiHost(u.Hostname())
 	if err != nil {
-		return Authority{}, fmt.Errorf("dialect: invalid host in %q: %w", u.Redacted(), err)
+		return Authority{}, &URLError{URL: u.Redacted(), Reason: err.Error()}
 	}
 	if p := u.Port(); p != "" {
 		port, err := strconv.ParseUint(p, 10, 16)
 		if err != nil {
-			return Authority{}, fmt.Errorf("dialect: invalid port in %q: %w", u.Redacted(), err)
+			return Authority{}, &URLError{URL: u.Redacted(), Reason: fmt.Sprintf("the port %.20s is above 65535", p)}
 		}
 		if uint16(port) != defaultPort(scheme) {
 			host += ":" + strconv.FormatUint(port, 10)
 		}
 	}
 	return Authority{scheme, host}, nil
+}
+
+// A URLError says why no request can be sent to a URL. Such a URL has no robots.txt, and another
+// attempt cannot succeed.
+type URLError struct {
+	URL    string // without its password
+	Reason string // such as "the port 99999 is above 65535"
+}
+
+// Error returns the URL and the reason.
+func (e *URLError) Error() string {
+	return fmt.Sprintf("dialect: no request can be sent to %s: %s", e.URL, e.Reason)
 }
 
 // String returns the authority as a URL without a path, such as "https://example.com:8443".
@@ -68,8 +80,8 @@ func knownScheme(scheme string) string {
 // Locate returns the URL of the robots.txt that applies to u: it has the same scheme, host and port
 // and the path /robots.txt. The URL is in normal form, so it is the same for all URLs with the same
 // authority: letters are in lower case, an internationalized name is in punycode, an IP address is
-// in its shortest form, and a default port and user information are omitted. Locate returns an
-// error if the scheme is not http, https or ftp, or if no request can be sent to the host.
+// in its shortest form, and a default port and user information are omitted. Locate fails like
+// [AuthorityOf].
 func Locate(u *url.URL) (*url.URL, error) {
 	a, err := AuthorityOf(u)
 	if err != nil {

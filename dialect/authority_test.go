@@ -1,6 +1,7 @@
 package dialect_test
 
 import (
+	"errors"
 	"net/url"
 	"strings"
 	"testing"
@@ -124,9 +125,17 @@ func TestLocateHost(t *testing.T) {
 
 // TestLocateError checks that errors contain the URL but no password.
 func TestLocateError(t *testing.T) {
-	_, err := dialect.Locate(parseURL(t, "gopher://user:secret@example.com/"))
-	if want := `dialect: the scheme of "gopher://user:xxxxx@example.com/" is not http, https or ftp`; err == nil || err.Error() != want {
-		t.Errorf("%v, want %s", err, want)
+	for raw, want := range map[string]string{
+		"gopher://user:secret@a.test/": "gopher://user:xxxxx@a.test/: the scheme is not http, https or ftp",
+		"http://a.test:65536/":         "http://a.test:65536/: the port 65536 is above 65535",
+		"http://.../":                  "http://.../: the host is empty",
+		"http://xn--a/":                `http://xn--a/: the host is not a valid name (idna: invalid label "\u0080")`,
+	} {
+		_, err := dialect.Locate(parseURL(t, raw))
+		var unusable *dialect.URLError
+		if !errors.As(err, &unusable) || err.Error() != "dialect: no request can be sent to "+want {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 }
 

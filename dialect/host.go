@@ -13,10 +13,10 @@ import (
 func asciiHost(host string) (string, error) {
 	host, _, _ = strings.Cut(host, ";") // see targetPrefix
 	if strings.Trim(host, ".") == "" {
-		return "", errors.New("empty host name")
+		return "", errors.New("the host is empty")
 	}
 	if len(host) > longestHost {
-		return "", fmt.Errorf("host name has %d bytes", len(host))
+		return "", fmt.Errorf("the host has %d bytes, and at most %d are possible", len(host), longestHost)
 	}
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return addressHost(addr)
@@ -26,11 +26,11 @@ func asciiHost(host string) (string, error) {
 	}
 	ascii, err := toASCII(host)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("the host is not a valid name (%w)", err)
 	}
 	ascii = strings.TrimRight(ascii, ".")
 	if again, err := toASCII(ascii); err != nil || again != ascii || ascii == "" || strings.ContainsFunc(ascii, isForbiddenInHost) {
-		return "", errors.New("invalid host name")
+		return "", errors.New("the host is not a valid name")
 	}
 	return ascii, nil
 }
@@ -48,7 +48,7 @@ func addressHost(addr netip.Addr) (string, error) {
 	}
 	for i := 0; i < len(addr.Zone()); i++ {
 		if c := addr.Zone()[i]; !isLetter(c) && (c < '0' || '9' < c) && strings.IndexByte("-._~", c) < 0 {
-			return "", fmt.Errorf("address zone contains %q", c)
+			return "", fmt.Errorf("the zone of the address contains %q", c)
 		}
 	}
 	return "[" + addr.String() + "]", nil

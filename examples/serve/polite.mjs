@@ -3,18 +3,23 @@ const service = process.env.COLLYROBOTS ?? "http://127.0.0.1:8094";
 const agent = "ExampleBot/1.0 (+https://example.com/bot)";
 const sleep = (seconds) => new Promise((done) => setTimeout(done, 1000 * seconds));
 
-// ask sends body to the service, and returns the status and the object of the response.
+// ask sends body to the service up to six times, and returns the status and the object of the response.
 async function ask(path, body) {
-  for (;;) {
+  let reply, pause;
+  for (let attempt = 0; attempt < 6; attempt++) {
     try {
       const r = await fetch(service + path, { method: "POST", body: JSON.stringify(body) });
-      if (r.status !== 429 && r.status !== 503) return { status: r.status, ...JSON.parse((await r.text()) || "{}") };
-      await sleep(r.headers.get("Retry-After"));
+      reply = { status: r.status, ...JSON.parse((await r.text()) || "{}") };
+      pause = r.headers.get("Retry-After");
     } catch (e) {
-      console.error("waiting for the service:", e.message);
-      await sleep(1);
+      reply = { status: 503, error: "no response of the service: " + (e.cause ?? e) };
+      pause = 2 ** attempt;
     }
+    if ((reply.status !== 429 && reply.status !== 503) || attempt === 5) break;
+    console.error(`${body.url ?? path}: ${reply.error}; next attempt in ${pause} s`);
+    await sleep(pause);
   }
+  return reply;
 }
 
 // get returns the response with a page, when it is its turn. A redirect needs a turn of its own.
@@ -30,7 +35,8 @@ async function get(url) {
     answer.error = String(e.cause ?? e);
     throw e;
   } finally {
-    await ask("/v1/turns/" + turn.turn, answer);
+    const reply = await ask("/v1/turns/" + turn.turn, answer);
+    if (reply.status !== 204) console.error(`${url}: the answer was not taken: ${reply.error}`);
   }
 }
 

@@ -11,16 +11,18 @@ class AnyStatus(HTTPErrorProcessor):  # errors are responses, and a redirect nee
 service, web = build_opener(ProxyHandler({}), AnyStatus), build_opener(AnyStatus)
 
 def ask(path, body):
-    """Sends body to the service, and returns the status and the object of the response."""
-    while True:
+    """Sends body to the service up to six times, and returns the status and the object of the response."""
+    for attempt in range(6):
         try:
             with service.open(SERVICE + path, json.dumps(body).encode()) as r:
-                if r.status not in (429, 503):
-                    return r.status, json.loads(r.read() or "{}")
-                time.sleep(int(r.headers["Retry-After"]))
+                status, reply, pause = r.status, json.loads(r.read() or "{}"), int(r.headers["Retry-After"] or 0)
         except OSError as e:
-            print("waiting for the service:", e, file=sys.stderr)
-            time.sleep(1)
+            status, reply, pause = 503, {"error": f"no response of the service: {e}"}, 2**attempt
+        if status not in (429, 503) or attempt == 5:
+            break
+        print(f"{body.get('url', path)}: {reply['error']}; next attempt in {pause} s", file=sys.stderr)
+        time.sleep(pause)
+    return status, reply
 
 def fetch(url):
     """Returns the status, the headers and the body of a page, when it is its turn."""
@@ -36,7 +38,9 @@ def fetch(url):
         answer["error"] = str(e)
         raise
     finally:
-        ask("/v1/turns/" + turn["turn"], answer or {"error": "the crawler has failed"})
+        status, reply = ask("/v1/turns/" + turn["turn"], answer or {"error": "the crawler has failed"})
+        if status != 204:
+            print(f"{url}: the answer was not taken: {reply['error']}", file=sys.stderr)
 
 for url in sys.argv[1:]:
     try:

@@ -4,8 +4,9 @@ service=${COLLYROBOTS:-http://127.0.0.1:8094}
 agent="ExampleBot/1.0 (+https://example.com/bot)"
 headers=$(mktemp) && trap 'rm -f "$headers"' EXIT
 
-# ask sends a JSON object to the service. It waits if the service is away or answers 429 or 503.
-ask() { curl -sS --noproxy '*' --retry 1000 --retry-connrefused --fail-with-body -d "$2" "$service$1"; }
+# ask sends a JSON object to the service. If the service is away or answers 429 or 503, curl says so, and
+# tries up to five times more.
+ask() { curl --no-progress-meter --noproxy '*' --retry 5 --retry-connrefused --fail-with-body -d "$2" "$service$1"; }
 
 for url; do
 	grant=$(ask /v1/turns "{\"url\": \"$url\", \"agent\": \"$agent\", \"wait\": 240}") || {

@@ -7,13 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/weburl"
 )
+
+// longestLine is the maximum length of a line of a list, in bytes.
+const longestLine = 1 << 20
 
 // Lines reads a list, one item in a line, from a file, or from standard input if the name is "-". It
 // calls item for each line, with its number from 1. Blank lines and lines that begin with # are
@@ -31,14 +35,18 @@ func Lines(name string, stdin io.Reader, item func(number int, text string)) err
 		in = file
 	}
 	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, 1<<20)
+	lines.Buffer(nil, longestLine)
 	for n := 1; lines.Scan(); n++ {
 		text := strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff"))
 		if text != "" && text[0] != '#' {
 			item(n, text)
 		}
 	}
-	if err := lines.Err(); err != nil {
+	err := lines.Err()
+	if errors.Is(err, bufio.ErrTooLong) {
+		return fmt.Errorf("%s: a line has more than %d bytes", name, longestLine)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
@@ -84,14 +92,21 @@ func Sites(args []string, from string, stdin io.Reader) ([]string, error) {
 // with a path, and means https.
 func URL(arg string) (string, error) {
 	text := arg
+	isMail := false
 	if !strings.Contains(text, "://") {
 		text = "https://" + text
+		isMail = strings.Contains(arg, "@")
 	}
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || strings.ContainsAny(u.Host, " \t") {
-		return "", fmt.Errorf(`"%s" is not a host or a URL of a web page, such as https://example.com/`, term.Safe(arg))
+	u, err := weburl.Parse(text)
+	if err != nil || isMail || !weburl.IsWeb(u) || u.Hostname() == "" || strings.ContainsAny(u.Host, " \t") {
+		return "", fmt.Errorf(`"%.200s" is not a host or a URL of a web page, such as https://example.com/`, term.Safe(arg))
 	}
-	return text, nil
+	_, err = dialect.AuthorityOf(u)
+	var unusable *dialect.URLError
+	if errors.As(err, &unusable) {
+		return "", fmt.Errorf("no request can be sent to %.200s: %s", term.Safe(arg), unusable.Reason)
+	}
+	return text, err
 }
 
 // IsFile reports whether an argument is the name of a file and not of a host: a file with this name

@@ -49,7 +49,7 @@ func (j *job) readSites(args []string, file string, stdin io.Reader) error {
 		case strings.HasPrefix(arg, "-"):
 			return fmt.Errorf("%s: flags must come before the sites", term.Safe(arg))
 		case !ok:
-			return fmt.Errorf("%s is not a host or a URL of a web page, such as example.com or https://example.com/", term.Safe(arg))
+			return fmt.Errorf("%s is not a host or a URL of a web page, such as example.com or https://example.com/", shortened(term.Safe(arg)))
 		}
 		j.add(s, seen)
 	}

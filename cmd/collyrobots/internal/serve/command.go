@@ -252,8 +252,10 @@ func (j *job) openRedis(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	logging.Disable() // the errors of go-redis contain the same information
+	o.ContextTimeoutEnabled = true // a turn must not be waited for longer than the crawler asks
+	logging.Disable()              // the errors of go-redis contain the same information
 	j.client = redis.NewClient(o)
+	j.ping = func(ctx context.Context) error { return j.client.Ping(ctx).Err() }
 	j.shared, err = redisstore.New(ctx, j.client, redisstore.Lease(j.expire+5*time.Second), redisstore.Logger(log))
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -85,10 +86,10 @@ func TestBadInput(t *testing.T) {
 			{"POST", "/v1/turns", "", 400, "the body is not the expected JSON object: it is empty"},
 			{"POST", "/v1/turns", "url=http://a.test/", 400, "invalid character 'u' looking for beginning of value"},
 			{"POST", "/v1/turns", `{"url": "http://a.test/", "agent": "b"`, 400, "unexpected EOF"},
-			{"POST", "/v1/turns", `["http://a.test/"]`, 400, "the body must not be a array"},
+			{"POST", "/v1/turns", `["http://a.test/"]`, 400, "the body has the wrong type, array"},
 			{"POST", "/v1/turns", `{"url": "http://a.test/", "agent": "b"} {}`, 400, "there is more after it"},
 			{"POST", "/v1/turns", `{"url": "http://a.test/", "agent": "b", "speed": 1}`, 400, `unknown field \"speed\"`},
-			{"POST", "/v1/turns", `{"url": 7, "agent": "b"}`, 400, "url must not be a number"},
+			{"POST", "/v1/turns", `{"url": 7, "agent": "b"}`, 400, "url has the wrong type, number"},
 			{"POST", "/v1/turns", `{"agent": "b"}`, 400, "url is missing"},
 			{"POST", "/v1/turns", `{"url": "ftp://a.test/", "agent": "b"}`, 400, "url is not an http or https URL: ftp://a.test/"},
 			{"POST", "/v1/turns", `{"url": "http:///x", "agent": "b"}`, 400, "url is not an http or https URL"},
@@ -99,20 +100,16 @@ func TestBadInput(t *testing.T) {
 			{"POST", "/v1/turns", `{"url": "http://a.test/", "agent": "b", "wait": 0}`, 400, "wait is 0; it must be a number of seconds above 0"},
 			{"POST", "/v1/turns", `{"url": "http://a.test/", "agent": "b", "wait": 1e300}`, 400, "wait is 1e+300"},
 			{"POST", "/v1/turns", `{"url": "http://a.test/` + long + `", "agent": "b"}`, 413, "the body has more than 65536 bytes"},
-			{"GET", "/v1/turns", "", 405, ""},
+			{"GET", "/v1/turns", "", 405, "{\"error\":\"the method is GET; /v1/turns needs POST\"}\n"},
 			{"POST", "/v1/turns/unknown", `{"status": 200}`, 404, "no open turn has this ID"},
-			{"POST", "/v1/turns/" + open.Turn, `{}`, 400, "status is missing"},
-			{"POST", "/v1/turns/" + open.Turn, `{"status": 99}`, 400, "status is 99; it must be between 200 and 599"},
-			{"POST", "/v1/turns/" + open.Turn, `{"status": 200, "headers": {"a": 1}}`, 400, "the body is not the expected JSON object"},
-			{"POST", "/v1/turns/" + open.Turn, `{"error": "` + long[:1001] + `"}`, 400, "error has more than 1000 bytes"},
-			{"POST", "/v1/turns/" + open.Turn, `{"status": 200, "headers": {"a": "` + long + `"}}`, 413, "the body has more than"},
+			{"POST", "/v1/turns/unknown", `{"status": 99}`, 400, "status is 99; it must have three digits"},
 			{"POST", "/v1/turns/" + open.Turn, `{"status": 200}`, 204, ""},
 			{"POST", "/v1/turns/" + open.Turn, `{"status": 200}`, 404, "it was answered before"},
 			{"GET", "/v1/check?url=http://a.test/", "", 400, "agent is missing"},
 			{"GET", "/v1/check?agent=b&url=a.test", "", 400, "url is not an http or https URL"},
 			{"GET", "/v1/sitemap?agent=b&site=x", "", 400, "site is not an http or https URL"},
 			{"GET", "/v1/sitemap?agent=b&site=http://a.test&since=soon", "", 400, "since is neither a date"},
-			{"GET", "/v1/nothing", "", 404, ""},
+			{"GET", "/v1/nothing", "", 404, "{\"error\":\"there is no such path; /v1/openapi.json lists all of them\"}\n"},
 		} {
 			got := r.do(r.t.Context(), test.method, test.target, test.body)
 			if got.status != test.status || !strings.Contains(got.body, test.message) || len(got.body) > 500 {
@@ -121,6 +118,60 @@ func TestBadInput(t *testing.T) {
 		}
 		if n := len(r.s.turns.places); n != 0 {
 			t.Errorf("%d places are taken", n)
+		}
+	})
+}
+
+// TestBadAnswers checks that an answer with a fault ends its turn, so that its host does not wait until
+// the turn expires.
+func TestBadAnswers(t *testing.T) {
+	long := strings.Repeat("a", maxBody)
+	inBubble(t, slow(), settings{}, func(r *rig) {
+		for _, test := range []struct {
+			body    string
+			status  int
+			message string
+		}{
+			{`{}`, 400, "status is missing"},
+			{`{"status": 99}`, 400, "status is 99; it must have three digits"},
+			{`{"status": 1000}`, 400, "status is 1000; it must have three digits"},
+			{`{"status": 200, "headers": {"a": 1}}`, 400, "the body is not the expected JSON object"},
+			{`{"error": "` + long[:1001] + `"}`, 400, "error has more than 1000 bytes"},
+			{`{"status": 200, "headers": {"a": "` + long + `"}}`, 413, "the body has more than"},
+			{`{"status": 999}`, 204, ""},
+			{`{"status": 103}`, 204, ""},
+		} {
+			open := r.take("http://slow.test/1")
+			began := time.Since(r.began)
+			got := r.post("/v1/turns/"+open.Turn, test.body)
+			if got.status != test.status || !strings.Contains(got.body, test.message) || len(got.body) > 500 {
+				t.Errorf("%.100s: status %d, %.300s\nwant %d, %s", test.body, got.status, got.body, test.status, test.message)
+			}
+			next := r.take("http://slow.test/2")
+			if wait := time.Since(r.began) - began; wait != 10*time.Second {
+				t.Errorf("%.100s: the next turn came after %v", test.body, wait)
+			}
+			r.answer(next, `{"status": 200}`)
+		}
+	})
+}
+
+// TestRedisAway checks that the answer to a request that has waited too long names Redis, if Redis does not
+// answer.
+func TestRedisAway(t *testing.T) {
+	var away error
+	inBubble(t, slow(), settings{ping: func(context.Context) error { return away }}, func(r *rig) {
+		const body = `{"url": "http://slow.test/1", "agent": "b", "wait": 1}`
+		r.take("http://slow.test/1")
+		for cause, want := range map[error]string{
+			nil:                       "the turn did not come within the time of wait",
+			errors.New("i/o timeout"): "the turn did not come within the time of wait, because Redis does not answer: i/o timeout",
+		} {
+			away = cause
+			got := r.post("/v1/turns", body)
+			if got.status != 503 || got.body != "{\"error\":\""+want+"\"}\n" || got.header.Get("Retry-After") == "" {
+				t.Errorf("status %d, %s, want %s", got.status, got.body, want)
+			}
 		}
 	})
 }

@@ -239,10 +239,10 @@ func TestExamples(t *testing.T) {
 			}
 			gone.Close()
 			dead := "http://" + gone.Addr().String() + "/"
-			out := newCrawler(t, service.url, interpreter, file, s.url+"/1", s.url+"/private", s.url+"/moved", s.url+"/busy", s.url+"/2", dead).wait(t)
+			out := newCrawler(t, service.url, interpreter, file, "http://a.test:99999/", s.url+"/1", s.url+"/private", s.url+"/moved", s.url+"/busy", s.url+"/2", dead).wait(t)
 			lines := strings.Split(out, "\n")
-			want := []string{"200 " + s.url + "/1", s.url + "/private ", "302 " + s.url + "/moved", "429 " + s.url + "/busy", "200 " + s.url + "/2", dead + " ", ""}
-			if !slices.EqualFunc(lines, want, strings.HasPrefix) || !strings.Contains(lines[1], "Disallow: /private") {
+			want := []string{"http://a.test:99999/ ", "200 " + s.url + "/1", s.url + "/private ", "302 " + s.url + "/moved", "429 " + s.url + "/busy", "200 " + s.url + "/2", dead + " ", ""}
+			if !slices.EqualFunc(lines, want, strings.HasPrefix) || !strings.Contains(lines[2], "Disallow: /private") {
 				t.Errorf("it has printed\n%s\nwant\n%s", out, strings.Join(want, "\n"))
 			}
 			s.wantPolite(t)

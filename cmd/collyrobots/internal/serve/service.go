@@ -43,6 +43,10 @@ type settings struct {
 	token    string        // "" if none is needed
 	maxTurns int           // open turns, and requests that wait for one
 	expire   time.Duration // how long a turn may stay open
+
+	// ping returns an error if Redis, which has the pace that several services share, does not
+	// answer. It is nil without -redis.
+	ping func(context.Context) error
 }
 
 // A service answers the requests of crawlers. It is an http.Handler.
@@ -50,7 +54,8 @@ type service struct {
 	guard   guard
 	robots  *collyrobots.Plugin
 	turns   *turns
-	streams chan struct{} // a place for each response that may be long
+	ping    func(context.Context) error // see settings
+	streams chan struct{}               // a place for each response that may be long
 	mux     *http.ServeMux
 
 	running context.Context // ends when the service stops
@@ -68,13 +73,18 @@ func newService(s settings, options ...collyrobots.Option) (*service, error) {
 		guard:   guard{token: s.token, local: true},
 		robots:  robots,
 		turns:   newTurns(s.maxTurns, s.expire),
+		ping:    s.ping,
 		streams: make(chan struct{}, maxStreams),
 		mux:     http.NewServeMux(),
 	}
 	x.running, x.stop = context.WithCancel(context.Background())
 	for _, e := range x.endpoints() {
 		x.mux.HandleFunc(e.method+" "+e.path, e.serve)
+		x.mux.HandleFunc(e.path, e.refuseMethod)
 	}
+	x.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		fail(w, http.StatusNotFound, "there is no such path; /v1/openapi.json lists all of them")
+	})
 	x.mux.Handle(pagePath, view.Handler(robots, view.Name("collyrobots serve")))
 	return x, nil
 }
@@ -95,6 +105,12 @@ func (s *service) endpoints() []endpoint {
 		{method: http.MethodGet, path: "/v1/events", serve: s.limited(s.events)},
 		{method: http.MethodGet, path: "/v1/openapi.json", serve: s.openAPI},
 	}
+}
+
+// refuseMethod responds to a request with another method.
+func (e endpoint) refuseMethod(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Allow", e.method)
+	fail(w, http.StatusMethodNotAllowed, fmt.Sprintf("the method is %.20s; %s needs %s", r.Method, e.path, e.method))
 }
 
 // ServeHTTP implements http.Handler.
@@ -175,26 +191,30 @@ func (s *service) openAPI(w http.ResponseWriter, _ *http.Request) {
 	w.Write(openAPI)
 }
 
-// read reads the JSON object that is the body of a request. If ok is false, it has responded with an
-// error.
-func read(w http.ResponseWriter, r *http.Request, to any) (ok bool) {
+// A fault of a request is an error with the status of the response that reports it.
+type fault struct {
+	status int
+	text   string
+}
+
+func (f *fault) Error() string { return f.text }
+
+// read reads the JSON object that is the body of a request. It returns nil if the body is valid.
+func read(w http.ResponseWriter, r *http.Request, to any) *fault {
 	http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTime)) // until the body was read
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		fail(w, http.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes", maxBody))
-		return false
+		return &fault{status: http.StatusRequestEntityTooLarge, text: fmt.Sprintf("the body has more than %d bytes", maxBody)}
 	case err != nil:
-		fail(w, http.StatusBadRequest, "the body could not be read")
-		return false
+		return &fault{status: http.StatusBadRequest, text: "the body could not be read"}
 	}
 	err = decode(body, to)
 	if err != nil {
-		fail(w, http.StatusBadRequest, "the body is not the expected JSON object: "+err.Error())
-		return false
+		return &fault{status: http.StatusBadRequest, text: "the body is not the expected JSON object: " + err.Error()}
 	}
-	return true
+	return nil
 }
 
 // decode decodes a JSON object that has only the fields of to.
@@ -207,7 +227,7 @@ func decode(body []byte, to any) error {
 	case err == io.EOF:
 		return errors.New("it is empty")
 	case errors.As(err, &wrong):
-		return fmt.Errorf("%s must not be a %s", cmp.Or(wrong.Field, "the body"), wrong.Value)
+		return fmt.Errorf("%s has the wrong type, %s", cmp.Or(wrong.Field, "the body"), wrong.Value)
 	case err != nil:
 		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 	}

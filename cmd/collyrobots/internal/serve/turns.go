@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"sync"
 	"syscall"
@@ -15,6 +14,8 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
+	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/weburl"
 	"github.com/collyrobots/collyrobots/report"
 )
 
@@ -113,7 +114,11 @@ func (q *turnRequest) request(ctx context.Context) (*http.Request, error) {
 	if q.Wait != nil && !(*q.Wait > 0 && *q.Wait <= maxWait) {
 		return nil, fmt.Errorf("wait is %v; it must be a number of seconds above 0 and at most %d", *q.Wait, maxWait)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, q.URL, nil)
+	u, err := weburl.Parse(q.URL)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -126,11 +131,16 @@ func checkURL(field, text string) error {
 	if text == "" {
 		return fmt.Errorf("%s is missing", field)
 	}
-	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
-		return fmt.Errorf("%s is not an http or https URL: %s", field, term.Safe(text))
+	u, err := weburl.Parse(text)
+	if err != nil || !weburl.IsWeb(u) || u.Hostname() == "" {
+		return fmt.Errorf("%s is not an http or https URL: %.200s", field, term.Safe(text))
 	}
-	return nil
+	_, err = dialect.AuthorityOf(u)
+	var unusable *dialect.URLError
+	if errors.As(err, &unusable) {
+		return fmt.Errorf("%s cannot be requested, because %s: %.200s", field, unusable.Reason, term.Safe(text))
+	}
+	return err
 }
 
 // checkAgent returns an error if a text cannot be a User-Agent header.
@@ -162,7 +172,8 @@ var (
 // takeTurn serves POST /v1/turns.
 func (s *service) takeTurn(w http.ResponseWriter, r *http.Request) {
 	q := new(turnRequest)
-	if !read(w, r, q) {
+	if fault := read(w, r, q); fault != nil {
+		fail(w, fault.status, fault.text)
 		return
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
@@ -212,6 +223,7 @@ func (s *service) refuse(w http.ResponseWriter, q *turnRequest, err error) {
 		fail(w, http.StatusForbidden, plain(err)+"; -allow-private allows it")
 		return
 	case errors.Is(err, errWaited):
+		err = s.whyLate(err)
 		retryAfter(w, s.waitFor(q))
 	default:
 		retryAfter(w, 5*time.Second)
@@ -221,6 +233,20 @@ func (s *service) refuse(w http.ResponseWriter, q *turnRequest, err error) {
 
 // plain returns the text of an error without the prefix of the library.
 func plain(err error) string { return strings.TrimPrefix(err.Error(), "collyrobots: ") }
+
+// whyLate returns the error of a turn that did not come in time. It names Redis if that is the reason.
+func (s *service) whyLate(err error) error {
+	if s.ping == nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	away := s.ping(ctx)
+	if away == nil {
+		return err
+	}
+	return fmt.Errorf("%w, because Redis does not answer: %w", err, away)
+}
 
 // waitFor returns how long the host of a request lets the next one wait, as far as that is known. It
 // does not wait for a robots.txt that is not known.
@@ -260,17 +286,21 @@ const (
 	reset   = "reset"    // the site has reset the connection
 )
 
-// check returns the first fault of an answer.
-func (a *answer) check() error {
+// fault returns the first fault of an answer, or nil. Some sites answer with a status that HTTP does
+// not define, such as 999.
+func (a *answer) fault() *fault {
+	text := ""
 	switch {
 	case a.Status == 0 && a.Error == "":
-		return errors.New("status is missing: send the status of the response, or error if there was none")
-	case a.Status != 0 && (a.Status < 200 || a.Status > 599):
-		return fmt.Errorf("status is %d; it must be between 200 and 599", a.Status)
+		text = "status is missing: send the status of the response, or error if there was none"
+	case a.Status != 0 && (a.Status < 100 || a.Status > 999):
+		text = fmt.Sprintf("status is %d; it must have three digits", a.Status)
 	case len(a.Error) > 1000:
-		return errors.New("error has more than 1000 bytes")
+		text = "error has more than 1000 bytes"
+	default:
+		return nil
 	}
-	return nil
+	return &fault{status: http.StatusBadRequest, text: text}
 }
 
 // give passes an answer on to its turn.
@@ -296,15 +326,17 @@ func (a *answer) give(turn *collyrobots.Turn) {
 	}
 }
 
-// answerTurn serves POST /v1/turns/{id}.
+// answerTurn serves POST /v1/turns/{id}. An answer with a fault also ends the turn, because the
+// crawler has sent its request.
 func (s *service) answerTurn(w http.ResponseWriter, r *http.Request) {
 	a := new(answer)
-	if !read(w, r, a) {
-		return
+	fault := read(w, r, a)
+	if fault == nil {
+		fault = a.fault()
 	}
-	err := a.check()
-	if err != nil {
-		fail(w, http.StatusBadRequest, err.Error())
+	if fault != nil {
+		s.turns.end(r.PathValue("id"), func(turn *collyrobots.Turn) { turn.Failed(fault) })
+		fail(w, fault.status, fault.text)
 		return
 	}
 	if !s.turns.end(r.PathValue("id"), a.give) {

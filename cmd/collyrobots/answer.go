@@ -31,6 +31,8 @@ type answer struct {
 	PageStatus int             `json:"page_status,omitempty"` // 0 if it was not requested
 	PageError  string          `json:"page_error,omitempty"`  // why there is no response
 	Tags       robotstags.Tags `json:"tags,omitempty"`        // its robots tags
+
+	written string // the argument that URL is made of
 }
 
 // A reading is the decision of one dialect.

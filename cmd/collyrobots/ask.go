@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/lint"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/readings"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/robotsfile"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
@@ -38,7 +38,7 @@ func (q *question) askWeb(ctx context.Context, files *robotsfile.Files) ([]*answ
 	failures := &failures{next: files, errs: make(map[string]error)}
 	answers := make([]*answer, len(q.urls))
 	for i, u := range q.urls {
-		answers[i] = &answer{URL: u}
+		answers[i] = &answer{URL: u, written: q.written[i]}
 	}
 	for _, d := range q.dialects {
 		c := q.collector(ctx)
@@ -190,10 +190,11 @@ func isFinal(err error) bool {
 
 // askFile checks the URLs against the rules in a file. Each dialect parses the file once.
 func (q *question) askFile() ([]*answer, error) {
-	text, err := os.ReadFile(q.robots)
+	text, err := readFile(q.robots)
 	if err != nil {
 		return nil, err
 	}
+	q.warn(text)
 	answers := make([]*answer, len(q.urls))
 	for i, u := range q.urls {
 		answers[i] = &answer{URL: u, Robots: q.robots}
@@ -210,6 +211,18 @@ func (q *question) askFile() ([]*answer, error) {
 		}
 	}
 	return answers, nil
+}
+
+// warn prints why a file may not be the robots.txt that the user means. collyrobots lint has the same
+// findings.
+func (q *question) warn(text []byte) {
+	doubtful := map[string]bool{"html-page": true, "utf16": true, "file-too-large": true, "file-refused": true, "nul-byte": true}
+	for _, f := range lint.Lint(text, lint.Options{Dialects: q.dialects[:1]}) {
+		if doubtful[f.ID] {
+			q.progress.Printf("collyrobots check: warning: %s, line %d: %s; collyrobots lint says more", q.robots, max(f.Line, 1), f.Text)
+			delete(doubtful, f.ID)
+		}
+	}
 }
 
 // addTerms adds what a robots.txt says about the use of the pages that may be requested.

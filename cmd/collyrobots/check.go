@@ -36,8 +36,9 @@ type question struct {
 	tokens    []string          // the names of the crawler, the most specific first
 	robots    string            // the file with the rules; if empty, they are fetched
 	urls      []string
-	page      bool // also request the pages
-	all       bool // print the table of the dialects even if they agree
+	written   []string // the arguments that the URLs are made of
+	page      bool     // also request the pages
+	all       bool     // print the table of the dialects even if they agree
 	json      bool
 	timeout   time.Duration
 	transport http.RoundTripper
@@ -77,7 +78,7 @@ func (q *question) run(ctx context.Context, stdout, stderr io.Writer) (status in
 	status = q.print(out, answers)
 	for _, a := range answers {
 		if a.Error != "" && !q.json {
-			fail(stderr, "check", fmt.Errorf("cannot ask about %s: %s", a.URL, a.Error))
+			fail(stderr, "check", fmt.Errorf("cannot ask about %s: %s%s", a.written, a.Error, a.hint()))
 		}
 	}
 	if out.err != nil {
@@ -159,6 +160,7 @@ func (q *question) setURLs(args []string) error {
 			faults = append(faults, err)
 		}
 		q.urls = append(q.urls, u)
+		q.written = append(q.written, arg)
 	}
 	return errors.Join(faults...)
 }
@@ -191,6 +193,15 @@ func (q *question) print(w *output, answers []*answer) (status int) {
 		return statusNegative
 	}
 	return statusOK
+}
+
+// hint proposes another URL for one that was not answered. The command has added the scheme https.
+func (a *answer) hint() string {
+	host, _, _ := strings.Cut(a.written, "/")
+	if strings.HasSuffix(host, ":") || !strings.Contains(host, ":") {
+		return "" // there is a scheme, or the port is not unusual
+	}
+	return "; if the host has no TLS, use http://" + a.written
 }
 
 // An output is a writer that keeps the first error.

@@ -179,6 +179,42 @@ func TestCheckPercent(t *testing.T) {
 }
 
 // TestCheckUsage checks that the preferences about the use of the page are printed.
+// TestCheckFileWarns checks the warnings about files that are no robots.txt, and that a large file is not
+// read to its end.
+func TestCheckFileWarns(t *testing.T) {
+	for text, want := range map[string]string{
+		"User-agent: *\nDisallow: /x\n":                 "",
+		"Disallow: /\x00\n\x00":                         "line 1: the line has a NUL;",
+		"<!doctype html><html>":                         "line 1: the file is an HTML page, not a robots.txt;",
+		strings.Repeat("a", 5*dialect.SizeLimit):        "line 1: file is larger than 500 KiB",
+		"U\x00s\x00e\x00r\x00-\x00a\x00g\x00e\x00n\x00": "line 1: the line has a NUL;",
+	} {
+		file := fileOf(t, text)
+		status, _, errs := call(t, "", "check", "-robots", file, "/a")
+		if want != "" {
+			want = "collyrobots check: warning: " + file + ", " + want
+		}
+		if status != statusOK || !strings.HasPrefix(errs, want) || (want == "") != (errs == "") || strings.Count(errs, "\n") > 1 {
+			t.Errorf("%.40q: status %d, errors %.300q, want %q", text, status, errs, want)
+		}
+		read, err := readFile(file)
+		if err != nil || len(read) != min(len(text), maxRobots) {
+			t.Errorf("%.40q: %d bytes were read, %v", text, len(read), err)
+		}
+	}
+}
+
+// TestCheckProposesHTTP checks the error about a host with a port that does not speak TLS.
+func TestCheckProposesHTTP(t *testing.T) {
+	site := httptest.NewServer(http.NotFoundHandler())
+	defer site.Close()
+	host := strings.TrimPrefix(site.URL, "http://")
+	status, _, errs := call(t, "", "check", host+"/y")
+	if status != statusFailed || !strings.HasPrefix(errs, "collyrobots check: cannot ask about "+host+"/y: ") || !strings.HasSuffix(errs, "; if the host has no TLS, use http://"+host+"/y\n") {
+		t.Errorf("status %d, errors %q", status, errs)
+	}
+}
+
 func TestCheckUsage(t *testing.T) {
 	const text = "User-agent: *\nContent-Usage: train-ai=n, search=y\nContent-Signal: use=reference\nAllow: /\nLicense: https://a.test/l\n"
 	url, _ := site(t, 200, text)

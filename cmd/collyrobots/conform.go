@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"flag"
+	"fmt"
 	"io"
 	"time"
 
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/input"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
 	"github.com/collyrobots/collyrobots/conformance/runner"
 	"github.com/collyrobots/collyrobots/conformance/runner/crawl"
 )
@@ -34,7 +36,8 @@ to fetch, fetches those that the robots.txt of the site allows, and then writes 
   {}
 
 If the program does not answer a case within the time of -wait, the case is failed, and the program
-is killed and started again with the cases after it. Name the parser itself after --, not a program
+is killed and started again with the cases after it. If the program answers nothing, no case is
+printed. Name the parser itself after --, not a program
 such as "go run" that starts it, because only the named program is killed.
 
 Without a program, the suite runs on the parser or the crawler of collyrobots. The exit status is 0
@@ -56,6 +59,7 @@ func runConform(args []string, _ io.Reader, stdout, stderr io.Writer) (status in
 		return status
 	}
 	selection.Skip = input.Names(*skip)
+	progress := term.NewDisplay(stderr)
 	suite := runner.Suite
 	if *fetch {
 		suite = crawl.Suite
@@ -63,8 +67,10 @@ func runConform(args []string, _ io.Reader, stdout, stderr io.Writer) (status in
 	var program *runner.Program
 	if flags.NArg() > 0 {
 		program = &runner.Program{Args: flags.Args(), Stderr: stderr, Limit: *limit, AnswerLimit: *wait}
+		showAnswers(program, progress)
 	}
 	report, err := suite(context.Background(), program, selection)
+	progress.Close()
 	if report == nil {
 		return fail(stderr, "conform", err)
 	}
@@ -82,4 +88,15 @@ func runConform(args []string, _ io.Reader, stdout, stderr io.Writer) (status in
 		return statusNegative
 	}
 	return statusOK
+}
+
+// showAnswers shows how many answers of a program have arrived.
+func showAnswers(program *runner.Program, progress *term.Display) {
+	n := 0
+	show := func() { progress.Show(fmt.Sprintf("%s of %s", term.Number(n, "answer"), program.Args[0])) }
+	program.OnAnswer = func() {
+		n++
+		show()
+	}
+	show()
 }

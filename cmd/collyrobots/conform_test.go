@@ -182,12 +182,12 @@ func TestConformBadPrograms(t *testing.T) {
 		{name: "no-json", status: statusNegative, out: `error: "allowed" is not an answer`},
 		{name: "no-verdict", status: statusNegative, out: "has neither allowed nor error"},
 		{name: "one-answer", status: statusFailed, out: "no answer", errs: "wrote 1 answers to "},
-		{name: "too-many", status: statusFailed, errs: "wrote more than "},
-		{name: "endless-line", status: statusFailed, out: "no answer", errs: "token too long"},
-		{name: "fails", status: statusFailed, out: "no answer", errs: "exit status 7"},
+		{name: "too-many", status: statusFailed, out: "FAIL", errs: "wrote more than "},
+		{name: "endless-line", status: statusFailed, errs: "an answer has more than 1048576 bytes"},
+		{name: "fails", status: statusFailed, errs: "exit status 7"},
 	} {
 		status, out, errs := conformWith(t, test.name, "-run", "rfc9309/2.1/")
-		if status != test.status || !strings.Contains(out, test.out) || !strings.Contains(errs, test.errs) {
+		if status != test.status || !strings.Contains(out, test.out) || test.out == "" && strings.Contains(out, "FAIL") || !strings.Contains(errs, test.errs) {
 			t.Errorf("%s: status %d, errors %q\n%s", test.name, status, errs, out)
 		}
 	}
@@ -195,8 +195,12 @@ func TestConformBadPrograms(t *testing.T) {
 	if status != statusFailed || !strings.Contains(errs, "did not end within 50ms") {
 		t.Errorf("hangs: status %d, errors %q", status, errs)
 	}
-	status, out, errs := call(t, "", "conform", "--", filepath.Join(t.TempDir(), "missing"))
-	if status != statusFailed || !strings.Contains(errs, "missing") {
+	status, out, errs := conformWith(t, "hangs", "-wait", "20ms")
+	if status != statusFailed || out != "" || !strings.HasSuffix(errs, " has not answered the first question within 120ms\n") {
+		t.Errorf("hangs: status %d, errors %q\n%s", status, errs, out)
+	}
+	status, out, errs = call(t, "", "conform", "--", filepath.Join(t.TempDir(), "missing"))
+	if status != statusFailed || out != "" || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "missing") {
 		t.Errorf("missing: status %d, errors %q\n%s", status, errs, out)
 	}
 }

@@ -44,12 +44,13 @@ func readRobots(ctx context.Context, args []string, stdin io.Reader, timeout tim
 			texts[i].body, err = io.ReadAll(io.LimitReader(stdin, maxRobots))
 		case input.IsFile(arg):
 			texts[i] = robotsText{name: arg}
-			texts[i].body, err = os.ReadFile(arg)
+			texts[i].body, err = readFile(arg)
 		default:
 			var u string
 			u, err = input.URL(arg)
 			if err == nil {
 				q.urls = append(q.urls, u)
+				q.written = append(q.written, arg)
 				sites = append(sites, i)
 			}
 		}
@@ -62,9 +63,19 @@ func readRobots(ctx context.Context, args []string, stdin io.Reader, timeout tim
 	return compact(texts), errors.Join(faults...)
 }
 
-// maxRobots is the number of bytes that are read from standard input. It is larger than what any
-// dialect reads.
+// maxRobots is the number of bytes that are read from a file or from standard input. It is larger than
+// what any dialect reads.
 const maxRobots = 4 * dialect.SizeLimit
+
+// readFile returns the first bytes of a robots.txt, at most maxRobots.
+func readFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxRobots))
+}
 
 // readSites reads the robots.txt files of the URLs of q. The i-th URL belongs to texts[sites[i]].
 func (q *question) readSites(ctx context.Context, texts []robotsText, sites []int) error {

@@ -22,6 +22,9 @@ type Program struct {
 	Stderr io.Writer     // receives its standard error
 	Limit  time.Duration // all runs of the program together are ended after this time
 
+	// OnAnswer is called after each answer, if it is not nil.
+	OnAnswer func()
+
 	// AnswerLimit is the time within which Ask expects each answer. The first answer of all may take
 	// startFactor times as long, because a program may have to be compiled. If AnswerLimit is 0,
 	// there is no such limit.
@@ -39,15 +42,18 @@ const maxAnswer = 1 << 20
 // Ask sends questions to the program and returns its answers. See [Exchange]. If an answer does not
 // arrive within AnswerLimit, Ask kills the program and starts it again with the questions that have
 // no answer. A question that has no answer in time although it is the only one gets an answer with
-// an error.
+// an error. If the program answers nothing at all, Ask returns only an error.
 func (p *Program) Ask(ctx context.Context, questions []conformance.Question) ([]conformance.Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.Limit)
 	defer cancel()
 	first := startFactor * p.AnswerLimit
 	ask := func(ctx context.Context, part []conformance.Question) ([]conformance.Answer, error) {
 		answers, err := exchangeWithin(ctx, first, p, part, parseAnswer)
-		if err == nil || numberOfAnswers(answers) > 0 {
+		switch {
+		case err == nil || answers != nil:
 			first = p.AnswerLimit
+		case first != p.AnswerLimit && len(part) == 1 && errors.Is(err, errLate):
+			err = fmt.Errorf("%s has not answered the first question within %v", p.Args[0], first)
 		}
 		return answers, err
 	}
@@ -61,15 +67,19 @@ func (p *Program) Ask(ctx context.Context, questions []conformance.Question) ([]
 // that takes too long alone is late.
 func askInParts(ctx context.Context, questions []conformance.Question, late conformance.Answer, ask Parser) ([]conformance.Answer, error) {
 	answers := make([]conformance.Answer, len(questions))
+	answered := false      // whether there is an answer
 	size := len(questions) // of the next part
 	for done := 0; done < len(questions); {
 		end := min(done+size, len(questions))
 		part, err := ask(ctx, questions[done:end])
 		copy(answers[done:], part)
 		n := numberOfAnswers(part)
+		answered = answered || n > 0
 		switch {
 		case err == nil:
 			size *= 2
+		case !answered && !errors.Is(err, errLate):
+			return nil, err
 		case !errors.Is(err, errLate) || n == end-done:
 			return answers, err
 		case end-done == 1:
@@ -95,7 +105,8 @@ func numberOfAnswers(answers []conformance.Answer) int {
 
 // Exchange runs the program. It writes all questions while it reads the answers, so the program may
 // buffer its output. If the program ends, fails or takes too long before it has answered all
-// questions, Exchange returns an error and zero values for the missing answers.
+// questions, Exchange returns an error and zero values for the missing answers, or no answers if the
+// program has answered nothing.
 func Exchange[Question, Answer any](ctx context.Context, p *Program, questions []Question, parse func(line []byte) Answer) ([]Answer, error) {
 	return exchangeWithin(ctx, 0, p, questions, parse)
 }
@@ -116,10 +127,16 @@ func exchangeWithin[Question, Answer any](ctx context.Context, first time.Durati
 		}
 		answers[n] = parse(line)
 		n++
+		if p.OnAnswer != nil {
+			p.OnAnswer()
+		}
 		return nil
 	})
 	if err == nil && n < len(answers) {
 		err = fmt.Errorf("%s wrote %d answers to %d questions", p.Args[0], n, len(questions))
+	}
+	if err != nil && n == 0 {
+		return nil, err
 	}
 	return answers, err
 }
@@ -206,7 +223,11 @@ func readLines(r io.Reader, each func(line []byte) error) error {
 			return err
 		}
 	}
-	return lines.Err()
+	err := lines.Err()
+	if errors.Is(err, bufio.ErrTooLong) {
+		return fmt.Errorf("an answer has more than %d bytes", maxAnswer)
+	}
+	return err
 }
 
 // parseAnswer parses a line that a program has written. A line that is not an answer becomes an

@@ -27,7 +27,8 @@ type Result struct {
 // Passed reports whether the requests are right.
 func (r *Result) Passed() bool { return len(r.Faults) == 0 }
 
-// Run runs the selected cases on a crawler and returns one result for each case and dialect.
+// Run runs the selected cases on a crawler and returns one result for each case and dialect. It
+// returns no results if the crawler has failed and returned no answers.
 func Run(ctx context.Context, c Crawler, cases []conformance.FetchCase, s runner.Selection) ([]Result, error) {
 	webs, err := serveAll(cases, s)
 	defer func() {
@@ -46,6 +47,9 @@ func Run(ctx context.Context, c Crawler, cases []conformance.FetchCase, s runner
 		questions[i] = w.question()
 	}
 	answers, err := c(ctx, questions)
+	if err != nil && len(answers) == 0 {
+		return nil, err
+	}
 	results := make([]Result, len(webs))
 	for i, w := range webs {
 		results[i] = w.result()

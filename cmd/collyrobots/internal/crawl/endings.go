@@ -41,6 +41,11 @@ func (r *summary) causeOf(ending report.Ending) string {
 		return "budget of " + term.Number(r.maxPerHost, "page")
 	case report.EndingRefused:
 		return "refused " + term.Number(r.stopRefused, "page") + " in a row"
+	case report.EndingCanceled:
+		if r.full {
+			return "limit of -max"
+		}
+		return "interrupted"
 	}
 	return string(ending)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/collyrobots/collyrobots/internal/tooltest"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // TestReport checks that the report of JSON lines is the report that the crawl itself prints, except
@@ -60,6 +61,17 @@ func TestReportFaults(t *testing.T) {
 		status := RunReport(test.args, strings.NewReader(test.stdin), &out, &errs)
 		if status != 2 || out.String() != "" || !strings.HasPrefix(errs.String(), "collyrobots report: ") || !strings.Contains(errs.String(), test.want) {
 			t.Errorf("%q %q: status %d, output %q, errors %q", test.args, test.stdin, status, out.String(), errs.String())
+		}
+	}
+}
+
+// TestCauseOfEnding checks the words for a host whose pages were not requested.
+func TestCauseOfEnding(t *testing.T) {
+	for want, r := range map[string]*summary{
+		"limit of -max": {full: true}, "interrupted": {interrupted: true},
+	} {
+		if got := r.causeOf(report.EndingCanceled); got != want {
+			t.Errorf("got %s, want %s", got, want)
 		}
 	}
 }

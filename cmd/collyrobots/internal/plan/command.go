@@ -55,13 +55,16 @@ type job struct {
 }
 
 // Run runs the command with the arguments after its name and returns its exit status: 0 if there is
-// a plan, 1 if it was interrupted or no host has answered, and 2 if the arguments are invalid. The
-// plan goes to stdout, and progress to stderr. If ctx ends, the plan covers the hosts that were
+// a plan, or no page waits in the frontier; 1 if it was interrupted; and 2 if the arguments are invalid
+// or no host has answered. The plan goes to stdout, and progress to stderr. If ctx ends, the plan covers the hosts that were
 // checked until then.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	j, err := parse(args, stdin, stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return 0
+	}
+	if errors.Is(err, errNothingWaits) {
+		return fail(stderr, err, 0)
 	}
 	if err != nil {
 		return fail(stderr, err, 2)
@@ -73,12 +76,12 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	switch {
 	case err != nil:
-		return fail(stderr, err, 1)
+		return fail(stderr, err, 2)
 	case p.Interrupted:
 		term.Fprintf(stderr, "collyrobots plan: interrupted after %d of %s\n", p.answered(), term.Number(len(j.sites), "host"))
 		return 1
 	case p.answered() == 0:
-		return 1
+		return 2
 	}
 	return 0
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,9 @@ import (
 // waitingFile is the file in the folder of a frontier that has the number of waiting pages of each
 // host. It can be read while the crawl runs.
 const waitingFile = "waiting.jsonl"
+
+// errNothingWaits says that the crawl of a frontier has no more pages. This is no fault.
+var errNothingWaits = errors.New("no page waits in the frontier")
 
 // readFrontier reads the sites from the folder of a frontier.
 func (j *job) readFrontier(dir string) error {
@@ -38,10 +42,14 @@ func (j *job) readFrontier(dir string) error {
 		}
 		j.sites = append(j.sites, s)
 	}
-	if lines.Err() == nil && len(j.sites) == 0 {
-		return fmt.Errorf("-frontier: no page waits in %s", dir)
+	err = lines.Err()
+	if errors.Is(err, bufio.ErrTooLong) {
+		return fmt.Errorf("-frontier: %s: a line has more than %d bytes", file, bufio.MaxScanTokenSize)
 	}
-	return lines.Err()
+	if err == nil && len(j.sites) == 0 {
+		return errNothingWaits
+	}
+	return err
 }
 
 // parseWaiting parses a line with the number of waiting pages of a host.

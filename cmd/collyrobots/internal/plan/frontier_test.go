@@ -70,6 +70,19 @@ func TestFrontierJSON(t *testing.T) {
 	}
 }
 
+// TestExitStatus checks the status of plans with nothing to plan.
+func TestExitStatus(t *testing.T) {
+	t.Parallel()
+	status, stdout, stderr := (*tooltest.World)(nil).Run(t, "", "-frontier", newFrontier(t, firstLine))
+	if status != 0 || stdout != "" || stderr != "collyrobots plan: no page waits in the frontier\n" {
+		t.Errorf("a finished crawl: status %d, stdout %q, stderr %q", status, stdout, stderr)
+	}
+	status, stdout, stderr = tooltest.New(t, robotstest.Sites{}).Run(t, "", "http://gone.test/")
+	if status != 2 || !strings.Contains(stdout, "unreachable") {
+		t.Errorf("no host has answered: status %d, stdout %q, stderr %q", status, stdout, stderr)
+	}
+}
+
 // TestFrontierFaults checks that each fault of the folder is reported on one line.
 func TestFrontierFaults(t *testing.T) {
 	t.Parallel()
@@ -80,7 +93,7 @@ func TestFrontierFaults(t *testing.T) {
 		{"no such file", []string{"-frontier", t.TempDir()}},
 		{"names version 1", []string{"-frontier", newFrontier(t, `{"version":2}`)}},
 		{"names version 1", []string{"-frontier", newFrontier(t, "nonsense")}},
-		{"no page waits in ", []string{"-frontier", newFrontier(t, firstLine)}},
+		{"line has more than 65536 bytes", []string{"-frontier", newFrontier(t, firstLine, `{"host":"`+strings.Repeat("a", 70_000)+`"}`)}},
 		{"line 3: ", []string{"-frontier", newFrontier(t, firstLine, `{"host":"a.test","waiting":8}`, `{"host":`)}},
 		{`line 2: "a b" is not a host`, []string{"-frontier", newFrontier(t, firstLine, `{"host":"a b","waiting":8}`)}},
 		{"line 2: the number of waiting pages is -1", []string{"-frontier", newFrontier(t, firstLine, `{"host":"a.test","waiting":-1}`)}},

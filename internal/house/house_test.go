@@ -218,7 +218,7 @@ const importRules = `
 
 	# Demo sites on loopback, arguments of commands, and the key of a crawler.
 	internal/demo:
-	cmd/collyrobots/internal/input:    . ./dialect ./cmd/collyrobots/internal/term
+	cmd/collyrobots/internal/input:    . ./dialect ./cmd/collyrobots/internal/readings ./cmd/collyrobots/internal/term
 	cmd/collyrobots/internal/keyfile:  !net/http !log
 
 	# The command.

@@ -7,13 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
 
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/readings"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
 	"github.com/collyrobots/collyrobots/dialect"
-	"github.com/collyrobots/collyrobots/internal/weburl"
 )
 
 // longestLine is the maximum length of a line of a list, in bytes.
@@ -92,21 +93,28 @@ func Sites(args []string, from string, stdin io.Reader) ([]string, error) {
 // with a path, and means https.
 func URL(arg string) (string, error) {
 	text := arg
-	isMail := false
-	if !strings.Contains(text, "://") {
+	if !strings.Contains(text, "://") && !strings.Contains(text, "@") { // an address of mail has no scheme
 		text = "https://" + text
-		isMail = strings.Contains(arg, "@")
 	}
-	u, err := weburl.Parse(text)
-	if err != nil || isMail || !weburl.IsWeb(u) || u.Hostname() == "" || strings.ContainsAny(u.Host, " \t") {
-		return "", fmt.Errorf(`"%.200s" is not a host or a URL of a web page, such as https://example.com/`, term.Safe(arg))
+	_, err := WebURL(text)
+	if err != nil {
+		return "", err
 	}
-	_, err = dialect.AuthorityOf(u)
+	return text, nil
+}
+
+// WebURL parses the URL of a web page. The error says why no request can be sent to it.
+func WebURL(text string) (*url.URL, error) {
+	u := readings.SentURL(text)
+	if u.Scheme != "http" && u.Scheme != "https" || strings.ContainsAny(u.Host, " \t") {
+		return nil, fmt.Errorf(`"%.200s" is not a host or a URL of a web page, such as https://example.com/`, term.Safe(text))
+	}
+	_, err := dialect.AuthorityOf(u)
 	var unusable *dialect.URLError
 	if errors.As(err, &unusable) {
-		return "", fmt.Errorf("no request can be sent to %.200s: %s", term.Safe(arg), unusable.Reason)
+		return nil, fmt.Errorf("no request can be sent to %.200s: %s", term.Safe(text), unusable.Reason)
 	}
-	return text, err
+	return u, err
 }
 
 // IsFile reports whether an argument is the name of a file and not of a host: a file with this name

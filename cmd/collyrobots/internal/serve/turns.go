@@ -13,9 +13,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots"
-	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
-	"github.com/collyrobots/collyrobots/dialect"
-	"github.com/collyrobots/collyrobots/internal/weburl"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/input"
 	"github.com/collyrobots/collyrobots/report"
 )
 
@@ -114,7 +112,7 @@ func (q *turnRequest) request(ctx context.Context) (*http.Request, error) {
 	if q.Wait != nil && !(*q.Wait > 0 && *q.Wait <= maxWait) {
 		return nil, fmt.Errorf("wait is %v; it must be a number of seconds above 0 and at most %d", *q.Wait, maxWait)
 	}
-	u, err := weburl.Parse(q.URL)
+	u, err := input.WebURL(q.URL)
 	if err != nil {
 		return nil, err
 	}
@@ -131,16 +129,11 @@ func checkURL(field, text string) error {
 	if text == "" {
 		return fmt.Errorf("%s is missing", field)
 	}
-	u, err := weburl.Parse(text)
-	if err != nil || !weburl.IsWeb(u) || u.Hostname() == "" {
-		return fmt.Errorf("%s is not an http or https URL: %.200s", field, term.Safe(text))
+	_, err := input.WebURL(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", field, err)
 	}
-	_, err = dialect.AuthorityOf(u)
-	var unusable *dialect.URLError
-	if errors.As(err, &unusable) {
-		return fmt.Errorf("%s cannot be requested, because %s: %.200s", field, unusable.Reason, term.Safe(text))
-	}
-	return err
+	return nil
 }
 
 // checkAgent returns an error if a text cannot be a User-Agent header.

@@ -20,7 +20,13 @@ import (
 type robotsLog struct {
 	answers map[dialect.Authority][]robotsAnswer
 	moved   map[string]dialect.Authority // from the target of a redirect to the authority whose robots.txt was redirected
+	hops    map[dialect.Authority]int    // the redirects since the last request for the robots.txt itself
 }
+
+// maxHops is the number of redirects after which a robots.txt counts as one that does not exist, which
+// RFC 9309 permits (section 2.3.1.2) and Google does. Later requests are for the robots.txt of the
+// host that they go to.
+const maxHops = 5
 
 // A robotsAnswer is one response, after redirects.
 type robotsAnswer struct {
@@ -40,17 +46,27 @@ func (l *robotsLog) ownerOf(r Request) (owner dialect.Authority, ok bool) {
 		delete(l.moved, r.url())
 		return owner, true
 	}
+	if r.URI == "/robots.txt" {
+		delete(l.hops, r.authority())
+	}
 	return r.authority(), r.URI == "/robots.txt"
 }
 
-// answered records a response. For a redirect, it records only the target. It also records a 304; a
+// answered records a response. For one of the first redirects, it records only the target. It also records a 304; a
 // 304 contains nothing new.
 func (l *robotsLog) answered(owner dialect.Authority, r Request, c *capture) {
 	answer := c.answer()
 	answer.known = time.Now()
 	if answer.status >= 300 && answer.status < 400 {
-		l.expect(locationOf(r, c), owner)
-		return
+		if l.hops == nil {
+			l.hops = make(map[dialect.Authority]int)
+		}
+		l.hops[owner]++
+		if l.hops[owner] <= maxHops {
+			l.expect(locationOf(r, c), owner)
+			return
+		}
+		answer.status = http.StatusNotFound
 	}
 	if answer.status == 0 && r.url() != owner.RobotsURL() {
 		l.expect(r.url(), owner) // a crawler may retry at the target of the redirect

@@ -1,6 +1,7 @@
 package robotstest_test
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"slices"
@@ -89,6 +90,33 @@ func TestVerifyFailsASpiderWithoutThePlugin(t *testing.T) {
 			wantFaults(t, web, faults, dialect.RFC9309())
 			wantFaults(t, web, temoto, dialect.Temoto())
 		}
+	})
+}
+
+// A robots.txt behind more than five redirects counts as one that does not exist. Each host of this chain
+// redirects to the next one, and the last one disallows all pages.
+func TestVerifyPassesManyRedirects(t *testing.T) {
+	sites := robotstest.Sites{"h8.test": {"/robots.txt": "User-agent: *\nDisallow: /", "/": ""}}
+	for i := range 8 {
+		sites[fmt.Sprintf("h%d.test", i)] = robotstest.Site{"/robots.txt": robotstest.Redirect(fmt.Sprintf("http://h%d.test/robots.txt", i+1)), "/": ""}
+	}
+	onBoth(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0"))
+		c.WithTransport(web.Transport())
+		robots, err := c.WithRobots()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer robots.Close()
+		fetched := 0
+		c.OnResponse(func(*colly.Response) { fetched++ })
+		for _, i := range []int{0, 6, 5, 4, 3, 2, 1, 7, 8} {
+			c.Visit(fmt.Sprintf("http://h%d.test/", i))
+		}
+		if fetched != 3 {
+			t.Errorf("%d pages were fetched, want those of h0, h1 and h2", fetched)
+		}
+		robotstest.Verify(t, web, dialect.RFC9309())
 	})
 }
 

@@ -75,13 +75,12 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(report.HostStats
 	s.Rate = reporter.RateStats(now, p.wire.Hosts)
 	paused := p.frontier.isPaused()
 	groups := p.wire.GroupsOnDisk(now)
+	turns := p.turnsOf(now, s.Rate != nil, groups)
 	for host := range hosts {
 		counted := host.Stats(now)
-		stats := reporter.HostStats(counted)
-		stats.OnDisk = p.wire.OnDisk(host)
-		stats.GroupWaiting += groups[stats.Group]
-		if waiting := stats.Waiting + stats.OnDisk; waiting > 0 {
-			stats.LastStart = host.LastStart(now, max(waiting, stats.GroupWaiting))
+		stats := p.hostStats(host, counted, groups)
+		if waiting := waitingOf(&stats); waiting > 0 {
+			stats.LastStart = host.LastStart(now, waiting, turns.until(waiting))
 		}
 		p.addLimits(&stats)
 		stats.Ended = reporter.EndingOf(counted, stats.OnDisk, s.Closed, paused)
@@ -92,6 +91,61 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(report.HostStats
 	s.GapOverDelay = s.Totals.GapOverDelay
 	s.Shadows = p.gate.Shadows.Statistics()
 	return s
+}
+
+// hostStats returns what package pace knows about a host, and the pages that wait in a Frontier.
+func (p *Plugin) hostStats(host *pace.Host, counted pace.Stats, groups map[string]int) report.HostStats {
+	stats := reporter.HostStats(counted)
+	stats.OnDisk = p.wire.OnDisk(host)
+	stats.GroupWaiting += groups[stats.Group]
+	return stats
+}
+
+// waitingOf returns how many pages wait for the pace of a host or of its group.
+func waitingOf(s *report.HostStats) int {
+	waiting := s.Waiting + s.OnDisk
+	if waiting == 0 {
+		return 0
+	}
+	return max(waiting, s.GroupWaiting)
+}
+
+// turns has the numbers of pages that wait for each pace, in ascending order, and their sums. Under
+// MaxRate the hosts take turns, so the last page of a host also waits for pages of the other hosts. A
+// host needs 16 bytes.
+type turns struct {
+	waiting []int
+	sums    []int // sums[i] is the sum of waiting[:i]
+}
+
+// turnsOf returns the turns of all hosts. They are empty if there is no MaxRate.
+func (p *Plugin) turnsOf(now time.Time, isLimited bool, groups map[string]int) (t turns) {
+	if !isLimited {
+		return t
+	}
+	grouped := make(map[string]bool)
+	for host := range p.wire.Hosts.All() {
+		stats := p.hostStats(host, host.Stats(now), groups)
+		if n := waitingOf(&stats); n > 0 && !grouped[stats.Group] {
+			t.waiting = append(t.waiting, n)
+			grouped[stats.Group] = stats.Group != ""
+		}
+	}
+	slices.Sort(t.waiting)
+	t.sums = make([]int, 1, len(t.waiting)+1)
+	for i, n := range t.waiting {
+		t.sums = append(t.sums, t.sums[i]+n)
+	}
+	return t
+}
+
+// until returns the number of pages of all hosts that start until the last of n pages of one host does.
+func (t turns) until(n int) int {
+	if len(t.waiting) == 0 {
+		return n
+	}
+	i, _ := slices.BinarySearch(t.waiting, n)
+	return max(n, t.sums[i]+n*(len(t.waiting)-i))
 }
 
 // addLimits sets the fields of StopRefused and MaxPages.

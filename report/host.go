@@ -108,7 +108,7 @@ type HostStats struct {
 // TimeLeft estimates how long it takes, counted from now, until the last of the waiting pages of
 // the host starts, which are Waiting and OnDisk. If the host belongs to a group, these are the
 // GroupWaiting pages of the group. The estimate is the time until LastStart, which takes the hours
-// of CrawlHours, Visit-time and Request-rate into account. If LastStart is zero, the estimate is
+// of CrawlHours, Visit-time and Request-rate into account, and the turns of all hosts under MaxRate. If LastStart is zero, the estimate is
 // the time until NextStart, plus Delay for each waiting page after the first. TimeLeft returns 0 if
 // no page waits, and the longest Duration if the estimate overflows.
 func (s HostStats) TimeLeft(now time.Time) time.Duration {

@@ -345,13 +345,13 @@ func (h *Host) Reserve(now time.Time) (start time.Time, oneByOne bool) {
 }
 
 // LastStart estimates when the last of n requests starts, if n requests wait at now. n is at least 1.
-// The estimate includes the hours and the delays of all schedules. It also includes the total rate, as
-// if only these requests were made.
-func (h *Host) LastStart(now time.Time, n int) time.Time {
+// The estimate includes the hours and the delays of all schedules, and the time in which the total
+// rate lets a number of requests start: those of all hosts that start until then.
+func (h *Host) LastStart(now time.Time, n, total int) time.Time {
 	g, _ := h.lock()
 	defer g.mu.Unlock()
 	at := g.registry.instant(now)
-	return g.registry.time(max(g.lastStart(at, n), at.add(g.rateTime(at, n))))
+	return g.registry.time(max(g.lastStart(at, n), at.add(g.rateTime(at, total))))
 }
 
 // Count adds to the pages and to the denied requests in Stats.

@@ -203,7 +203,7 @@ func TestLastStart(t *testing.T) {
 					w.once()
 				}
 				n := 1 + random.IntN(100)
-				want := w.LastStart(time.Now(), n)
+				want := w.LastStart(time.Now(), n, 1)
 				w.pages(n)
 				time.Sleep(time.Until(want) - time.Nanosecond)
 				if n := w.Stats(time.Now()).Waiting; n == 0 {
@@ -236,11 +236,11 @@ func randomPeriods(random *rand.Rand) []period {
 func TestLastStartOfManyPages(t *testing.T) {
 	underRules(t, Rules{Hours: nightly, MinDelay: time.Minute}, func(t *testing.T, w *world) {
 		days := 1000.0
-		got := w.LastStart(time.Now(), int(days*8*60)).Sub(w.start).Hours() / 24
+		got := w.LastStart(time.Now(), int(days*8*60), 1).Sub(w.start).Hours() / 24
 		if got < days*0.98 || got > days*1.02 {
 			t.Errorf("got %.1f days, want %.1f", got, days)
 		}
-		if got := w.LastStart(time.Now(), 1<<60); got.Before(w.start.Add(200 * 365 * 24 * time.Hour)) {
+		if got := w.LastStart(time.Now(), 1<<60, 1); got.Before(w.start.Add(200 * 365 * 24 * time.Hour)) {
 			t.Errorf("got %v", got)
 		}
 	})
@@ -253,7 +253,7 @@ func TestNeverOpen(t *testing.T) {
 		if !s.Opens.IsZero() || !s.Closes.IsZero() {
 			t.Errorf("opens at %v, closes at %v", s.Opens, s.Closes)
 		}
-		w.LastStart(time.Now(), 3) // must return
+		w.LastStart(time.Now(), 3, 1) // must return
 	})
 }
 

@@ -156,7 +156,7 @@ func TestJitterOfSchedules(t *testing.T) {
 3s page
 6s page
 9s page`)
-		if last := w.LastStart(time.Now(), 1).Sub(w.start); last != 12*time.Second {
+		if last := w.LastStart(time.Now(), 1, 1).Sub(w.start); last != 12*time.Second {
 			t.Errorf("LastStart = %v", last)
 		}
 	})
@@ -180,7 +180,7 @@ func TestEstimatesUseTheMeanGap(t *testing.T) {
 	rules := Rules{MinDelay: time.Second, Jitter: 0.5, numbers: new(sameNumber)}
 	underRules(t, rules, func(t *testing.T, w *world) {
 		w.once()
-		if last := w.LastStart(time.Now(), 5).Sub(w.start); last != 6*time.Second {
+		if last := w.LastStart(time.Now(), 5, 1).Sub(w.start); last != 6*time.Second {
 			t.Errorf("LastStart = %v, want 1s and four times 1.25s", last)
 		}
 	})

@@ -295,7 +295,7 @@ func TestTotalRateKeepsPagesInEnter(t *testing.T) {
 		if stats := h.Stats(time.Now()); stats.Waiting != 3 || stats.Cause != MaxRate {
 			t.Errorf("%d requests wait because of %s", stats.Waiting, stats.Cause)
 		}
-		if last := h.LastStart(time.Now(), 4).Sub(w.start); last != 4*s {
+		if last := h.LastStart(time.Now(), 2, 4).Sub(w.start); last != 4*s {
 			t.Errorf("LastStart = %v", last)
 		}
 		time.Sleep(time.Minute)

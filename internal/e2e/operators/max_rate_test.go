@@ -220,3 +220,55 @@ func TestMaxRateAndClose(t *testing.T) {
 		}
 	})
 }
+
+// TestMaxRateEstimates compares the estimate of the last start of each host with the time of its last
+// request. The hosts take turns, so a host with few pages ends early, and a slow host leaves tokens to the
+// others.
+func TestMaxRateEstimates(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		pages []int // of each host
+		delay time.Duration
+		most  time.Duration // between the estimate and the last request
+	}{
+		{"equal hosts", []int{19, 19, 19, 19, 19}, 0, 5 * time.Second},
+		{"one host", []int{30}, 0, time.Second},
+		{"hosts of many sizes", []int{1, 2, 5, 20, 40}, 0, 5 * time.Second},
+		{"hosts that are slower than the rate", []int{3, 3, 4}, 10 * time.Second, 3 * time.Second},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			sites := make(robotstest.Sites)
+			for i := range test.pages {
+				sites[fmt.Sprintf("h%d.test", i)] = robotstest.Pages(40, kit.NoDenys)
+			}
+			kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+				c := kit.Start(t, web, kit.Async, collyrobots.MaxRate(1, 1), collyrobots.MinDelay(test.delay))
+				for i, pages := range test.pages {
+					c.Visit(fmt.Sprintf("http://h%d.test/0", i)) // reads robots.txt
+					for n := 1; n < pages; n++ {
+						c.Visit(fmt.Sprintf("http://h%d.test/%d", i, n))
+					}
+				}
+				synctest.Wait()
+				time.Sleep(time.Duration(2*len(test.pages))*time.Second + test.delay)
+				synctest.Wait()
+				last := make(map[string]time.Time)
+				for _, h := range c.Robots.Stats().Hosts {
+					if h.Waiting > 0 {
+						last[h.Host] = h.LastStart
+					}
+				}
+				if len(last) == 0 {
+					t.Fatal("no page waits")
+				}
+				c.Wait()
+				for host, estimate := range last {
+					log := web.Log(host)
+					if late := log[len(log)-1].Time.Sub(estimate); late.Abs() > test.most {
+						t.Errorf("%s: the last request came %v after the estimate, want at most %v", host, late, test.most)
+					}
+				}
+			})
+		})
+	}
+}

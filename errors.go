@@ -299,6 +299,12 @@ func (o *outcome) denial() track.Denial {
 // context of the collector.
 func (o *outcome) isEnd(ctx context.Context) bool { return ctx.Err() != nil || o.Closed }
 
+// isFailure reports whether the page of the error has failed, as HostStats.Failed counts it, unless the
+// crawl has ended.
+func (o *outcome) isFailure() bool {
+	return o.err != nil && o.denied == nil && !o.foreign && !o.Closed && !o.aborted && (!o.visited || o.looped)
+}
+
 // ofPage returns the result of a page that a sitemap lists. status is that of its response, or 0 if
 // there was none. With Colly's option ParseHTTPErrorResponse, there is no error for any status.
 func (o *outcome) ofPage(ctx context.Context, status int) feed.Result {

@@ -603,6 +603,12 @@ func (ctl *controller) Redirected(req *http.Request, err error) {
 	if ctl.core.frontier != nil && !o.visited {
 		ctl.core.frontier.visits.Drop(arrivals.HashOfURL(req.URL.String()))
 	}
+	if err == http.ErrUseLastResponse || !o.isFailure() {
+		return // the program handles the redirect, or another page is its target
+	}
+	from := hostname.Of(req.Response.Request.URL)
+	ctl.core.wire.Hosts.At(time.Now(), from).CountFailure()
+	ctl.core.report.TellGivenUp(req.URL, err, true, gate.IDsOf(req.Response))
 }
 
 // A root implements gate.Root.
@@ -612,14 +618,18 @@ type root struct{ *core }
 func (c root) Refused(ctx context.Context, q *gate.Request, err error) error {
 	o := outcomeOf(err)
 	u := q.URL()
+	failed := o.isFailure() && !o.isEnd(ctx)
+	if failed {
+		c.wire.Hosts.At(time.Now(), hostname.Of(u)).CountFailure()
+	}
 	switch {
 	case o.denied != nil:
 		o.denied.first = c.judge.CountDenied(q.Host, &o.denied.Decision, q.IDs)
 	case o.forbidden, o.late:
-		c.report.TellUnsent(u, err, q.IDs)
+		c.report.TellUnsent(u, err, failed, q.IDs)
 	case o.foreign: // another process requests it
 	default:
-		c.report.TellGivenUp(u, err, q.IDs)
+		c.report.TellGivenUp(u, err, failed, q.IDs)
 		if q.Host != nil && o.isEnd(ctx) {
 			reporter.MarkEnded(q.Host, o.Closed)
 			c.unsent.Add(o.Closed)
@@ -632,6 +642,12 @@ func (c root) Refused(ctx context.Context, q *gate.Request, err error) error {
 func (root) IsDenied(err error) bool {
 	o := outcomeOf(err)
 	return o.denied != nil
+}
+
+// IsFailure implements gate.Root.
+func (root) IsFailure(err error) bool {
+	o := outcomeOf(err)
+	return o.isFailure()
 }
 
 // WouldDeny implements gate.Root.

@@ -139,7 +139,7 @@ func (f *feeder) Allowed(ctx context.Context, site dialect.Authority, sitemap st
 	f.sitemaps.onDenied.notSent(f.sitemaps.Report, u, err, false)
 	o := outcomeOf(err)
 	if o.forbidden {
-		f.sitemaps.Report.TellUnsent(u, err, reporter.IDs{})
+		f.sitemaps.Report.TellUnsent(u, err, false, reporter.IDs{})
 	}
 	if o.isEnd(ctx) {
 		return false, feed.Unfinished

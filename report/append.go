@@ -51,6 +51,7 @@ func (o *object) event(e *Event) {
 	o.counter("page", e.Page)
 	o.text("request_kind", string(e.RequestKind))
 	o.flag("more", e.More)
+	o.flag("failed", e.Failed)
 	o.text("from", e.From)
 	o.text("group", e.Group)
 	o.text("source", string(e.Source))

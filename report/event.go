@@ -107,6 +107,9 @@ type Event struct {
 	// and the redirect may be followed, or it is sent because of the dry run.
 	More bool `json:"more,omitempty"`
 
+	// Failed (answered, unsent, denied) says that the page has failed, as HostStats.Failed counts it.
+	Failed bool `json:"failed,omitempty"`
+
 	// From (started) is the URL that redirects to URL.
 	From string `json:"from,omitempty"`
 	// Group (started) is the name of the group that shares one pace with the host, as in HostStats.

@@ -24,7 +24,8 @@ type HostStats struct {
 	// retries.
 	Requests int `json:"requests"`
 	// Throttled counts how often the host has throttled the crawl, with status 429 or 503. The
-	// responses to requests that were already in flight at the first such response do not count.
+	// responses to requests that were already in flight at the first such response do not count. It
+	// counts to 65,535.
 	Throttled int `json:"throttled"`
 	// Pages counts the responses that reached the collector, with any status. Responses from
 	// Colly's cache are included.
@@ -32,7 +33,12 @@ type HostStats struct {
 	// Denied counts the requests that were denied with a Decision. They were not sent, except in a
 	// dry run.
 	Denied int `json:"denied"`
-	// Refusals counts the pages that the host has refused; see StopRefused.
+	// Failed counts the pages without a complete response of status 2xx or 304, except those that were
+	// denied with a Decision, that redirect to a page that was requested before, whose host belongs to
+	// another shard, or that the end of the crawl has cut off. An attempt that is repeated does not
+	// count. Pages also counts the failed pages with a status.
+	Failed int `json:"failed"`
+	// Refusals counts the pages that the host has refused, to 65,535; see StopRefused.
 	Refusals int `json:"refusals,omitempty"`
 	// RefusalsInRow counts the refusals since the last success; see StopRefused.
 	RefusalsInRow int `json:"refusals_in_row,omitempty"`

@@ -39,9 +39,6 @@ func (s *statuses) add(e report.Event) {
 	}
 }
 
-// Failures returns the number of responses with status 429 or 5xx, and of missing responses.
-func (s statuses) Failures() int { return int(s.Throttled) + int(s.Failed) + int(s.NoResponse) }
-
 // isEnd reports whether err says that the crawl has ended.
 func isEnd(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, report.ErrClosed)

@@ -68,7 +68,7 @@ var orders = map[string]func(a, b *picked, now time.Time) int{
 	"done":    func(a, b *picked, _ time.Time) int { return cmp.Compare(b.Pages, a.Pages) },
 	"denied":  func(a, b *picked, _ time.Time) int { return cmp.Compare(b.Denied, a.Denied) },
 	"status":  func(a, b *picked, _ time.Time) int { return cmp.Compare(b.LastStatus, a.LastStatus) },
-	"failed":  func(a, b *picked, _ time.Time) int { return cmp.Compare(b.failures, a.failures) },
+	"failed":  func(a, b *picked, _ time.Time) int { return cmp.Compare(b.Failed, a.Failed) },
 	"gap":     func(a, b *picked, _ time.Time) int { return cmp.Compare(gapOf(&a.HostStats), gapOf(&b.HostStats)) },
 }
 
@@ -76,15 +76,13 @@ var orders = map[string]func(a, b *picked, now time.Time) int{
 type picker struct {
 	question question
 	now      time.Time
-	failures func(host string) int // returns the number of failures of a host; may be nil
-	best     []*picked             // the first hosts of those that have come, in order
-	matching int                   // the number of hosts that match the question
+	best     []*picked // the first hosts of those that have come, in order
+	matching int       // the number of hosts that match the question
 }
 
 // A picked is a host with what orders needs.
 type picked struct {
 	report.HostStats
-	failures int // only if the question orders hosts by it
 }
 
 // add adds a host. It keeps the host only if it is among the first n.
@@ -94,9 +92,6 @@ func (p *picker) add(host report.HostStats) {
 	}
 	p.matching++
 	candidate := picked{HostStats: host}
-	if p.question.sort == "failed" && p.failures != nil {
-		candidate.failures = p.failures(host.Host)
-	}
 	at, _ := slices.BinarySearchFunc(p.best, &candidate, p.compare)
 	if at == p.question.n {
 		return

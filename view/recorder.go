@@ -18,6 +18,7 @@ type recorder struct {
 	sitemaps  recent[string, *sitemapFile]
 	files     files
 	rules     recent[ruleKey, *deniedRule]
+	failures  recent[failureKey, *failedReason]
 	faults    recent[string, *robotsFault] // by host
 	counts    counts
 	series    series
@@ -40,6 +41,7 @@ func newRecorder() *recorder {
 		deniedBy: make(map[string]int),
 		notSent:  make(map[report.Ending]int),
 		rules:    newRecent[ruleKey, *deniedRule](maxRules),
+		failures: newRecent[failureKey, *failedReason](maxReasons),
 		faults:   newRecent[string, *robotsFault](maxFaults),
 		counts:   counts{byHost: make(map[string]statuses)},
 		starts:   starts{hosts: newRecent[string, *hostStarts](maxHistory / hostCost)},
@@ -54,6 +56,9 @@ func (r *recorder) hear(e report.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.heard++
+	if e.Failed {
+		r.failed(e)
+	}
 	switch e.Kind {
 	case report.EventStarted:
 		r.starts.started(e)
@@ -76,22 +81,9 @@ func (r *recorder) hear(e report.Event) {
 // answered counts the response.
 func (r *recorder) answered(e report.Event) {
 	r.counts.answered(e)
-	switch outcomeOf(e) {
-	case throttled:
+	if outcomeOf(e) == throttled {
 		r.throttled.count(e.Time)
-		r.series.at(e.Time.Unix()).failures++
-	case failed:
-		if !isEnd(e.Err) {
-			r.series.at(e.Time.Unix()).failures++
-		}
 	}
-}
-
-// failures returns the number of failures of a host.
-func (r *recorder) failures(host string) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.counts.byHost[host].Failures()
 }
 
 // endingOf returns the reason why the page of a denied event is left, or "" if a rule or another
@@ -132,7 +124,7 @@ type denialKey struct {
 	line                                         int
 }
 
-// maxExamples is the number of URLs that a denial keeps.
+// maxExamples is the number of URLs that a denial and a reason of failed pages keep.
 const maxExamples = 3
 
 func (r *recorder) denied(e report.Event) {
@@ -170,19 +162,20 @@ func (r *recorder) denied(e report.Event) {
 	r.deniedBy[d.Reason]++
 	known.Count++
 	known.Last, known.Error = e.Time, d.Error
-	known.see(clip(e.URL))
+	known.URLs = withLatest(known.URLs, clip(e.URL))
 	r.deniedByRule(known, e.Time)
 }
 
-// see adds a URL that was denied.
-func (d *denial) see(url string) {
-	urls := []string{url} // a new slice, because a page may be reading the old one
-	for _, u := range d.URLs {
+// withLatest returns a new slice with a URL and the latest ones of others, because a page may be reading
+// the old slice.
+func withLatest(others []string, url string) []string {
+	urls := []string{url}
+	for _, u := range others {
 		if u != url && len(urls) < maxExamples {
 			urls = append(urls, u)
 		}
 	}
-	d.URLs = urls
+	return urls
 }
 
 // A sitemapFile is a sitemap that the crawl has read.

@@ -6,24 +6,31 @@ import (
 
 const (
 	maxRules     = 200 // rules and other reasons
-	maxRuleHosts = 256 // hosts that are counted for each rule
+	maxRuleHosts = 256 // hosts that are counted for each rule, and for each reason of failed pages
 )
 
 // A deniedRule has the denials of all hosts by one rule or other reason. The same rule in several
 // robots.txt files is one rule.
 type deniedRule struct {
-	Reason  string    `json:"reason"` // as in denial
-	Allow   bool      `json:"allow,omitempty"`
-	Pattern string    `json:"pattern,omitempty"`
-	Option  string    `json:"option,omitempty"` // as in denial
-	Count   int       `json:"count"`
-	Hosts   int       `json:"hosts"`                // at most maxRuleHosts
-	More    bool      `json:"more_hosts,omitempty"` // whether there may be more hosts
-	First   time.Time `json:"first"`
-	Last    time.Time `json:"last"`
+	Reason  string `json:"reason"` // as in denial
+	Allow   bool   `json:"allow,omitempty"`
+	Pattern string `json:"pattern,omitempty"`
+	Option  string `json:"option,omitempty"` // as in denial
+	tally
+}
+
+// A tally counts what happened to the pages of some hosts.
+type tally struct {
+	Count int       `json:"count"`
+	Hosts int       `json:"hosts"`                // at most maxRuleHosts
+	More  bool      `json:"more_hosts,omitempty"` // whether there may be more hosts
+	First time.Time `json:"first"`
+	Last  time.Time `json:"last"`
 
 	hosts map[string]struct{}
 }
+
+func newTally(at time.Time) tally { return tally{First: at, hosts: make(map[string]struct{})} }
 
 type ruleKey struct {
 	reason, pattern, option string
@@ -41,22 +48,22 @@ func (r *recorder) deniedByRule(d *denial, at time.Time) {
 }
 
 func newRule(d *denial, at time.Time) *deniedRule {
-	return &deniedRule{Reason: d.Reason, Allow: d.Allow, Pattern: d.Pattern, Option: d.Option, First: at, hosts: make(map[string]struct{})}
+	return &deniedRule{Reason: d.Reason, Allow: d.Allow, Pattern: d.Pattern, Option: d.Option, tally: newTally(at)}
 }
 
-// add counts n denials of a host.
-func (d *deniedRule) add(host string, n int, at time.Time) {
-	d.Count += n
-	d.Last = at
-	if _, ok := d.hosts[host]; ok {
+// add counts n pages of a host.
+func (t *tally) add(host string, n int, at time.Time) {
+	t.Count += n
+	t.Last = at
+	if _, ok := t.hosts[host]; ok {
 		return
 	}
-	if len(d.hosts) == maxRuleHosts {
-		d.More = true
+	if len(t.hosts) == maxRuleHosts {
+		t.More = true
 		return
 	}
-	d.hosts[host] = struct{}{}
-	d.Hosts = len(d.hosts)
+	t.hosts[host] = struct{}{}
+	t.Hosts = len(t.hosts)
 }
 
 // rulesFor returns the rules, the one that has denied most recently first. If the question selects

@@ -48,7 +48,7 @@ func (s *sampler) read(c report.Crawl, r *recorder, q question) *sample {
 	if last := s.last[q]; last != nil {
 		return last
 	}
-	fresh := &sample{at: began, hosts: picker{question: q, now: began, failures: r.failures}}
+	fresh := &sample{at: began, hosts: picker{question: q, now: began}}
 	fresh.stats = c.StatsFunc(fresh.add)
 	if f := fresh.stats.Frontier; f != nil {
 		fresh.growth = s.growth.add(began, f.Waiting)

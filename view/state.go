@@ -31,7 +31,8 @@ type state struct {
 	Busy         int                                        `json:"busy"`                // the number of hosts with waiting requests
 	Hosts        []hostState                                `json:"hosts"`
 	Denials      *[]denial                                  `json:"denials,omitempty"`
-	Rules        *[]deniedRule                              `json:"denied_rules,omitempty"` // the denials of all hosts by rule; only with Denials
+	Rules        *[]deniedRule                              `json:"denied_rules,omitempty"`   // the denials of all hosts by rule; only with Denials
+	Failures     *[]failedReason                            `json:"failed_reasons,omitempty"` // only with Denials
 	Statuses     statuses                                   `json:"statuses"`
 	Throttled    float64                                    `json:"throttled_rate,omitempty"` // responses with 429 or 503 per second in the last ten seconds
 	Series       *seriesState                               `json:"series,omitempty"`         // requests and failures over the whole crawl
@@ -149,6 +150,8 @@ func (h *Page) stateFor(q question, c *cursor) *state {
 		rules := r.rulesFor(q)
 		st.Rules = &rules
 		st.Denials = &denials
+		failures := r.failedReasons()
+		st.Failures = &failures
 		st.Sitemaps = &sitemapsState{Stats: s.stats.Sitemaps, Files: r.sitemapsFor(q)}
 	}
 	*c = cursor{shown: shown, dots: r.starts.changes, lists: r.lists, feed: s.stats.Sitemaps, notFirst: true}

@@ -42,6 +42,7 @@ type Trace struct {
 	signed   bool             // the request was signed when it was last sent
 	date     time.Time        // Event.Date
 	more     bool             // a redirect may be followed
+	failed   bool             // Event.Failed
 	reported bool             // an event says why the request is not sent again
 	remote   net.Addr         // of the connection; nil if it is not known
 	decision *report.Decision // the decision that allows the request; nil for requests of the plugin's own
@@ -82,6 +83,13 @@ func (t *Trace) GiveUp(of reporter.IDs, reported bool) {
 	t.IDs = of
 	t.Ready = time.Time{}
 	t.reported = reported
+}
+
+// Fail records that the page has failed.
+func (t *Trace) Fail() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.failed = true
 }
 
 // HandOn records that the page goes on with a redirect.
@@ -160,6 +168,7 @@ func (t *Trace) start(host *pace.Host, s pace.Start) report.Event {
 func (t *Trace) notStarted(kind report.EventKind, host *pace.Host, err error) {
 	e := t.event(kind, host)
 	e.Err = redact.Error(err)
+	e.Failed = t.failed
 	t.describeWait(&e)
 	t.Report.Events.Send(e)
 }
@@ -293,6 +302,7 @@ func (t *Trace) end(host *pace.Host, bytes int64, err error, more bool) {
 	e.Took = e.Time.Sub(t.at)
 	e.Err = redact.Error(err)
 	e.More = more
+	e.Failed = t.failed
 	t.Report.Events.Send(e)
 	t.running = false
 	t.status = 0

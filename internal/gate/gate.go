@@ -49,6 +49,9 @@ type Root interface {
 	Refused(ctx context.Context, q *Request, err error) error
 	// IsDenied reports whether err is that of a request that is denied.
 	IsDenied(err error) bool
+	// IsFailure reports whether a page has failed because of err, unless the crawl has ended. See
+	// report.HostStats.Failed.
+	IsFailure(err error) bool
 	// WouldDeny logs err, for which a request to u would not be sent without the dry run.
 	WouldDeny(u *url.URL, err error)
 	// Unseen is called for a request that no hook has seen.

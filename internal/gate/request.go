@@ -48,6 +48,9 @@ type Request struct {
 	turn       time.Time     // see exchange.Fetcher.Turn; zero if robots.txt was known when its turn came
 	known      knownPage     // what an earlier visit has left in the Store
 
+	status int  // of the last response; 0 if there is none
+	leads  bool // that response leads to another URL
+
 	// Uncached is for the hooks: the headers of the request keep Colly from serving it from CacheDir.
 	Uncached bool
 }

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -18,6 +19,8 @@ func (q *Request) Answered(resp *http.Response) (again bool, log func()) {
 		q.verdict.Policy.SiteAnswered()
 	}
 	redirect := exchange.IsRedirect(resp.StatusCode)
+	q.status = resp.StatusCode
+	q.leads = redirect && leads(resp)
 	pages := 1
 	if redirect { // or a 304, which is counted when the collector gets it
 		pages = 0
@@ -52,6 +55,12 @@ func (q *Request) Answered(resp *http.Response) (again bool, log func()) {
 	return false, log
 }
 
+// leads reports whether a redirect has a target.
+func leads(redirect *http.Response) bool {
+	to, err := redirect.Location()
+	return err == nil && to != nil
+}
+
 // pageKey is the key of the *Page that a redirect hands on, in the context of its request.
 type pageKey struct{}
 
@@ -62,7 +71,7 @@ func (q *Request) handOn(redirect *http.Response) {
 	next.marks = q.marks.HandOn(judge.OfRedirect)
 	ctx := context.WithValue(redirect.Request.Context(), pageKey{}, &next)
 	redirect.Request = redirect.Request.WithContext(ctx)
-	if redirect.Header.Get("Location") != "" {
+	if q.leads {
 		q.Trace.HandOn()
 	}
 	q.OnEnd = nil
@@ -77,6 +86,12 @@ func (q *Request) follow(before *http.Response) {
 	if before.Request != nil && before.Request.URL != nil {
 		q.From = hostname.Of(before.Request.URL)
 	}
+}
+
+// IDsOf returns the numbers of the page that a redirect has handed on.
+func IDsOf(redirect *http.Response) reporter.IDs {
+	p, _ := handedOn(redirect)
+	return p.IDs
 }
 
 // handedOn returns the page that a redirect has handed on.
@@ -134,6 +149,7 @@ func (q *Request) deniedAgain(ctx context.Context, err error) error {
 // Ended implements backend.Trip.
 func (q *Request) Ended(bytes int64, err error) {
 	tell := q.OnEnd
+	q.countFailure(err)
 	q.TraceEnd(bytes, err)
 	log := q.recordFailure(err)
 	host := q.Host
@@ -151,8 +167,11 @@ func (q *Request) Ended(bytes int64, err error) {
 // Finish ends q, which the program has sent itself. err says why there is no response, or why its body
 // could not be read; otherwise it is nil. log logs what follows from it, and may be nil.
 func (q *Request) Finish(err error) (log func()) {
-	q.TraceEnd(0, err)
 	failure := exchange.FailureOf(err)
+	if !errors.Is(err, exchange.ErrNotSent) {
+		q.countFailure(err)
+	}
+	q.TraceEnd(0, err)
 	if failure.Unsent && !q.Replied {
 		q.SetUnsent()
 	}
@@ -163,6 +182,18 @@ func (q *Request) Finish(err error) (log func()) {
 	q.abandon()
 	q.Wire.TellNextStart(q.Host)
 	return log
+}
+
+// countFailure counts the page of q if it has failed. err is the error of its exchange, and may be nil.
+func (q *Request) countFailure(err error) {
+	failed := !q.leads && q.status != 0 && q.status != http.StatusNotModified && (q.status < 200 || q.status > 299)
+	if err != nil {
+		failed = !q.isCanceled() && q.gate.IsFailure(err)
+	}
+	if failed {
+		q.Host.CountFailure()
+		q.Trace.Fail()
+	}
 }
 
 // recordFailure passes the error of q, which may be nil, to the responders. log logs what follows

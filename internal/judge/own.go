@@ -16,7 +16,7 @@ import (
 func (j *Judge) SendOwn(req *http.Request, timeout time.Duration, from exchange.Lead, check func(by exchange.Origin, turn time.Time) (Verdict, error)) (resp *http.Response, began time.Time, err error) {
 	guard, err := j.Wire.Allow(from, hostname.Of(req.URL), req.URL)
 	if err != nil {
-		j.Report.TellUnsent(req.URL, err, reporter.IDs{})
+		j.Report.TellUnsent(req.URL, err, false, reporter.IDs{})
 		return nil, time.Time{}, err
 	}
 	x := &exchange.Exchange{Wire: j.Wire}

@@ -2,6 +2,7 @@ package pace
 
 import (
 	"context"
+	"math"
 	"sync/atomic"
 	"time"
 )
@@ -19,11 +20,12 @@ type Host struct {
 
 	// The following fields are guarded by the lock of the group of the host.
 	requests  uint32
-	throttled uint32
 	pages     uint32
 	denied    uint32
-	refusals  uint32
+	failed    uint32
 	unchanged uint32
+	throttled uint16 // at most math.MaxUint16
+	refusals  uint16 // at most math.MaxUint16
 	marks     uint16 // the bits that were passed to Mark
 	status    uint16 // of the last response
 
@@ -271,7 +273,7 @@ func (h *Host) SlowDown(now time.Time, t *Ticket, retryAfter time.Duration) bool
 	defer g.mu.Unlock()
 	slower := g.slowDown(g.registry.instant(now), host.ticket(t), retryAfter, g.registry.random)
 	if slower {
-		host.throttled++
+		addOne(&host.throttled)
 	}
 	g.wakeStarts()
 	return slower
@@ -285,7 +287,7 @@ func (h *Host) Unavailable(now time.Time, t *Ticket) bool {
 	defer g.mu.Unlock()
 	slower := g.unavailable(g.registry.instant(now), host.ticket(t), g.registry.random)
 	if slower {
-		host.throttled++
+		addOne(&host.throttled)
 	}
 	g.wakeNext()
 	return slower
@@ -362,11 +364,25 @@ func (h *Host) Count(pages, denied int) {
 	host.denied += uint32(denied)
 }
 
+// CountFailure adds one to the failed pages in Stats.
+func (h *Host) CountFailure() {
+	g, host := h.lock()
+	defer g.mu.Unlock()
+	host.failed++
+}
+
+// addOne adds one to a count that stops at its maximum.
+func addOne(count *uint16) {
+	if *count < math.MaxUint16 {
+		*count++
+	}
+}
+
 // CountRefusal adds one to the refusals in Stats.
 func (h *Host) CountRefusal() {
 	g, host := h.lock()
 	defer g.mu.Unlock()
-	host.refusals++
+	addOne(&host.refusals)
 }
 
 // CountUnchanged adds one to Unchanged in Stats.

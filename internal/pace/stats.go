@@ -13,6 +13,7 @@ type Stats struct {
 	Throttled int
 	Pages     int // passed to Count
 	Denied    int // passed to Count
+	Failed    int // the calls of CountFailure
 	Refusals  int // calls of CountRefusal
 	Unchanged int // calls of CountUnchanged
 	Waiting   int // requests that wait in Enter now
@@ -63,6 +64,7 @@ func (s *Stats) add(o Stats) {
 	s.Throttled += o.Throttled
 	s.Pages += o.Pages
 	s.Denied += o.Denied
+	s.Failed += o.Failed
 	s.Refusals += o.Refusals
 	s.Unchanged += o.Unchanged
 	s.Waited += o.Waited
@@ -164,6 +166,7 @@ func (h *Host) counts() Stats {
 		Throttled:    int(h.throttled),
 		Pages:        int(h.pages),
 		Denied:       int(h.denied),
+		Failed:       int(h.failed),
 		Refusals:     int(h.refusals),
 		Unchanged:    int(h.unchanged),
 		GapOverDelay: h.own.gaps().overDelay,

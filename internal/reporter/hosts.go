@@ -39,6 +39,7 @@ func HostStats(s pace.Stats) report.HostStats {
 		Throttled:    s.Throttled,
 		Pages:        s.Pages,
 		Denied:       s.Denied,
+		Failed:       s.Failed,
 		Refusals:     s.Refusals,
 		Unchanged:    s.Unchanged,
 		Waiting:      s.Waiting,
@@ -65,6 +66,7 @@ func AddHost(s *report.HostStats, o report.HostStats) {
 	s.Throttled += o.Throttled
 	s.Pages += o.Pages
 	s.Denied += o.Denied
+	s.Failed += o.Failed
 	s.Refusals += o.Refusals
 	s.PagesSent += o.PagesSent
 	s.Unchanged += o.Unchanged

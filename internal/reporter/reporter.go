@@ -148,23 +148,26 @@ func (r *Reporter) TellDenied(host *pace.Host, d report.Decision, dryRun bool, o
 }
 
 // TellUnsent reports a request for u that was not sent for a reason other than robots.txt: because
-// of its address, because of the site that led to it, or because it would have waited too long.
-func (r *Reporter) TellUnsent(u *url.URL, err error, of IDs) {
-	r.tellFailure(report.EventDenied, u, err, of)
+// of its address, because of the site that led to it, or because it would have waited too long. failed
+// is Event.Failed.
+func (r *Reporter) TellUnsent(u *url.URL, err error, failed bool, of IDs) {
+	r.tellFailure(report.EventDenied, u, err, failed, of)
 }
 
 // TellGivenUp reports a request for u that was given up before it reached the transport, because of err.
-func (r *Reporter) TellGivenUp(u *url.URL, err error, of IDs) {
-	r.tellFailure(report.EventUnsent, u, err, of)
+// failed is Event.Failed.
+func (r *Reporter) TellGivenUp(u *url.URL, err error, failed bool, of IDs) {
+	r.tellFailure(report.EventUnsent, u, err, failed, of)
 }
 
 // tellFailure sends an event of a kind about a request for u that was not sent because of err.
-func (r *Reporter) tellFailure(kind report.EventKind, u *url.URL, err error, of IDs) {
+func (r *Reporter) tellFailure(kind report.EventKind, u *url.URL, err error, failed bool, of IDs) {
 	if !r.Events.Active() {
 		return
 	}
 	e := eventUnsent(kind, hostname.Of(u), u.Redacted(), of)
 	e.Err = redact.Error(err)
+	e.Failed = failed
 	r.Events.Send(e)
 }
 

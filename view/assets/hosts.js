@@ -1,6 +1,6 @@
 // This file shows the table of hosts.
 import { Strip, choose } from "./chart.js";
-import { byId, clock, failures, make, many, ms, number, plain, set, short, statusText, times, whole, why } from "./text.js";
+import { byId, clock, make, many, ms, number, plain, set, short, statusText, times, whole, why } from "./text.js";
 
 const rows = new Map(); // by host
 let body, open, busy = false, asked = true;
@@ -88,9 +88,8 @@ class Row {
     set(this.done, number(s.pages));
     set(this.denied, number(s.denied));
     this.denied.classList.toggle("some", s.denied > 0);
-    const failed = failures(h.statuses);
-    set(this.failed, number(failed));
-    this.failed.classList.toggle("bad", failed > 0);
+    set(this.failed, number(s.failed));
+    this.failed.classList.toggle("bad", s.failed > 0);
     this.failed.title = statusText(h.statuses);
     set(this.status, s.last_status ? String(s.last_status) : "–");
     this.status.classList.toggle("bad", s.last_status >= 429);

@@ -66,6 +66,18 @@ export function denials(all, rules, total, open) {
   }));
 }
 
+// failures shows the failed pages by reason. total is the number of all failed pages.
+export function failures(reasons, total) {
+  byId("no-failures").hidden = total > 0;
+  set(byId("failures-count"), total ? many(total, "page") : "");
+  byId("failure-list").replaceChildren(...reasons.map(f => {
+    const hosts = f.hosts > 1 ? `, ${number(f.hosts)}${f.more_hosts ? " or more" : ""} hosts` : "";
+    const title = make("b", "", `${f.status ? `${f.status} ` : ""}${plain(f.reason, 200)}`);
+    return make("li", "", make("div", "line", title, make("span", "times", `${number(f.count)} ×${hosts}`)),
+      make("p", "urls", ...f.urls.map(u => make("span", "data", plain(u, 160)))));
+  }));
+}
+
 const outcomes = [["fed", "passed to the crawl"], ["resumed", "done in an earlier run"], ["denied", "denied"], ["old", "too old"], ["dropped", "dropped by Keep"],
   ["out_of_scope", "out of scope"], ["duplicate", "duplicates"], ["refused", "found through links before, or refused by the collector"], ["given_up", "given up"]];
 

@@ -93,9 +93,6 @@ export const times = ratio => `${(Math.floor(ratio * 100) / 100).toFixed(2)} ×`
 // classes are the classes of statuses in a message, and their names on the page.
 export const classes = [["2xx", "2xx"], ["3xx", "3xx"], ["4xx", "4xx"], ["throttled", "429 or 503"], ["5xx", "other 5xx"], ["none", "without a response"]];
 
-// failures returns the number of responses with status 429 or 5xx, and of missing responses.
-export const failures = s => (s?.throttled || 0) + (s?.["5xx"] || 0) + (s?.none || 0);
-
 // statusText lists the statuses of responses.
 export const statusText = s => classes.filter(([key]) => s?.[key]).map(([key, name]) => `${number(s[key])} × ${name}`).join(", ");
 

@@ -1,5 +1,5 @@
 // This file receives the stream of messages and updates all parts of the page.
-import { ago, byId, classes, failures, many, number, parts, plain, set, short, statusText, times, whole, why, ms } from "./text.js";
+import { ago, byId, classes, many, number, parts, plain, set, short, statusText, times, whole, why, ms } from "./text.js";
 import * as chart from "./chart.js";
 import * as hosts from "./hosts.js";
 import * as lists from "./lists.js";
@@ -48,6 +48,7 @@ function show(m) {
   headline(m);
   hosts.show(m, question, clock());
   if (m.denials) lists.denials(m.denials, m.denied_rules || [], question.q ? undefined : Object.values(m.denied_by || {}).reduce((n, more) => n + more, 0), robots.open);
+  if (m.failed_reasons) lists.failures(m.failed_reasons, m.totals.failed);
   drawer.show();
   if (m.closed) freeze();
   if (m.sitemaps) lists.sitemaps(m.sitemaps, clock());
@@ -102,8 +103,8 @@ function headline(m) {
 // failed updates the card of the failures.
 function failed(m) {
   const s = m.statuses;
-  set(byId("failed"), number(failures(s)));
-  byId("failed").classList.toggle("bad", failures(s) > 0);
+  set(byId("failed"), number(m.totals.failed));
+  byId("failed").classList.toggle("bad", m.totals.failed > 0);
   parts(byId("statuses-bar"), classes.map(([key, name]) => [key === "throttled" || key === "none" ? key : "s" + key, s?.[key] || 0, name]));
   const now = m.throttled_rate && !m.closed ? ` · ${m.throttled_rate.toFixed(1)} × 429 or 503 per second now` : "";
   set(byId("failed-why"), (statusText(s) || "no response so far") + now);

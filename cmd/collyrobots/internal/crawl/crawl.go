@@ -233,6 +233,10 @@ func (s *spider) onError(r *colly.Response, err error) {
 		return
 	}
 	defer s.budget.done(r.Request.ID)
+	if r.StatusCode > 200 && r.StatusCode < 300 && err.Error() == http.StatusText(r.StatusCode) {
+		s.onResponse(r) // Colly takes the statuses from 203 on for errors
+		return
+	}
 	if errors.Is(err, colly.ErrAbortedBeforeRequest) || errors.Is(err, context.Canceled) {
 		return // the crawl was ended
 	}

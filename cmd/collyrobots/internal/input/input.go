@@ -96,7 +96,7 @@ func URL(arg string) (string, error) {
 	if !strings.Contains(text, "://") && !strings.Contains(text, "@") { // an address of mail has no scheme
 		text = "https://" + text
 	}
-	_, err := WebURL(text)
+	_, err := webURL(text, arg)
 	if err != nil {
 		return "", err
 	}
@@ -104,15 +104,18 @@ func URL(arg string) (string, error) {
 }
 
 // WebURL parses the URL of a web page. The error says why no request can be sent to it.
-func WebURL(text string) (*url.URL, error) {
+func WebURL(text string) (*url.URL, error) { return webURL(text, text) }
+
+// webURL is like WebURL. The error has the URL as the user has written it.
+func webURL(text, written string) (*url.URL, error) {
 	u := readings.SentURL(text)
-	if u.Scheme != "http" && u.Scheme != "https" || strings.ContainsAny(u.Host, " \t") {
-		return nil, fmt.Errorf(`"%.200s" is not a host or a URL of a web page, such as https://example.com/`, term.Safe(text))
+	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || strings.ContainsAny(u.Host, " \t") {
+		return nil, fmt.Errorf(`"%.200s" is not a host or a URL of a web page, such as https://example.com/`, term.Safe(written))
 	}
 	_, err := dialect.AuthorityOf(u)
 	var unusable *dialect.URLError
 	if errors.As(err, &unusable) {
-		return nil, fmt.Errorf("no request can be sent to %.200s: %s", term.Safe(text), unusable.Reason)
+		return nil, fmt.Errorf("no request can be sent to %.200s: %s", term.Safe(written), unusable.Reason)
 	}
 	return u, err
 }

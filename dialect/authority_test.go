@@ -129,11 +129,11 @@ func TestLocateError(t *testing.T) {
 		"gopher://user:secret@a.test/": "gopher://user:xxxxx@a.test/: the scheme is not http, https or ftp",
 		"http://a.test:65536/":         "http://a.test:65536/: the port 65536 is above 65535",
 		"http://.../":                  "http://.../: the host is empty",
-		"http://xn--a/":                `http://xn--a/: the host is not a valid name (idna: invalid label "\u0080")`,
+		"http://xn--a/":                "http://xn--a/: the host is not a valid name (", // the rest is that of idna or of a browser
 	} {
 		_, err := dialect.Locate(parseURL(t, raw))
 		var unusable *dialect.URLError
-		if !errors.As(err, &unusable) || err.Error() != "dialect: no request can be sent to "+want {
+		if !errors.As(err, &unusable) || !strings.HasPrefix(err.Error(), "dialect: no request can be sent to "+want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

@@ -207,5 +207,5 @@ func because(d denial) string {
 }
 
 // times formats the ratio of a gap to the delay. It rounds down, so that a gap below the delay
-// never appears as 1.00.
-func times(ratio float64) string { return fmt.Sprintf("%.2f ×", math.Floor(ratio*100)/100) }
+// never appears as 1.00. A line may not break before the multiplication sign.
+func times(ratio float64) string { return fmt.Sprintf("%.2f\u00a0×", math.Floor(ratio*100)/100) }

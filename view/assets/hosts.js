@@ -88,7 +88,7 @@ class Row {
     set(this.done, number(s.pages));
     set(this.denied, number(s.denied));
     this.denied.classList.toggle("some", s.denied > 0);
-    set(this.failed, number(s.failed));
+    set(this.failed, number(s.failed || 0));
     this.failed.classList.toggle("bad", s.failed > 0);
     this.failed.title = statusText(h.statuses);
     set(this.status, s.last_status ? String(s.last_status) : "–");

@@ -88,7 +88,7 @@ export function ago(time, now) {
 
 // times formats the ratio of a gap to the delay. It rounds down, so that a gap below the delay
 // never appears as 1.00.
-export const times = ratio => `${(Math.floor(ratio * 100) / 100).toFixed(2)} ×`;
+export const times = ratio => `${(Math.floor(ratio * 100) / 100).toFixed(2)}\u00a0×`;
 
 // classes are the classes of statuses in a message, and their names on the page.
 export const classes = [["2xx", "2xx"], ["3xx", "3xx"], ["4xx", "4xx"], ["throttled", "429 or 503"], ["5xx", "other 5xx"], ["none", "without a response"]];

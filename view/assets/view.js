@@ -48,7 +48,7 @@ function show(m) {
   headline(m);
   hosts.show(m, question, clock());
   if (m.denials) lists.denials(m.denials, m.denied_rules || [], question.q ? undefined : Object.values(m.denied_by || {}).reduce((n, more) => n + more, 0), robots.open);
-  if (m.failed_reasons) lists.failures(m.failed_reasons, m.totals.failed);
+  if (m.failed_reasons) lists.failures(m.failed_reasons, m.totals.failed || 0);
   drawer.show();
   if (m.closed) freeze();
   if (m.sitemaps) lists.sitemaps(m.sitemaps, clock());
@@ -103,7 +103,7 @@ function headline(m) {
 // failed updates the card of the failures.
 function failed(m) {
   const s = m.statuses;
-  set(byId("failed"), number(m.totals.failed));
+  set(byId("failed"), number(m.totals.failed || 0));
   byId("failed").classList.toggle("bad", m.totals.failed > 0);
   parts(byId("statuses-bar"), classes.map(([key, name]) => [key === "throttled" || key === "none" ? key : "s" + key, s?.[key] || 0, name]));
   const now = m.throttled_rate && !m.closed ? ` · ${m.throttled_rate.toFixed(1)} × 429 or 503 per second now` : "";

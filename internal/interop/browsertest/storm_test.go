@@ -39,7 +39,7 @@ func (b *tab) fits(name string) {
 func stormMessage(n int) fields {
 	var hosts []fields
 	for i := range min(n, 50) {
-		host := fields{"stats": fields{"host": fmt.Sprintf("shop%d.example", i), "source": "back_off", "delay": 4, "last_status": 429, "pages": 10, "waiting": 40,
+		host := fields{"stats": fields{"host": fmt.Sprintf("shop%d.example", i), "source": "back_off", "delay": 4, "last_status": 429, "pages": 10, "failed": 10, "waiting": 40,
 			"requests": 60, "next_start": "2026-11-22T13:20:04Z"}, "time_left": 160, "fresh": true, "starts": []any{},
 			"statuses": fields{"2xx": 10, "throttled": 7, "5xx": 2, "none": 1}}
 		if i == 0 {
@@ -49,7 +49,7 @@ func stormMessage(n int) fields {
 	}
 	return fields{
 		"name": "books", "time": "2026-11-22T13:20:00Z", "started": "2026-11-22T12:00:00Z", "rate": 2.5,
-		"totals": fields{"pages": 10 * n, "waiting": 40 * n, "denied": 3 * n},
+		"totals": fields{"pages": 10 * n, "waiting": 40 * n, "denied": 3 * n, "failed": 10 * n},
 		"known":  n, "matching": n, "busy": n, "hosts": hosts,
 		"statuses": fields{"2xx": 10 * n, "throttled": 7 * n, "5xx": 2 * n, "none": n}, "throttled_rate": 3.2,
 		"series":    fields{"from": 1763812800, "width": 60, "starts": []int{1, 5, 20, 40, 38}, "failures": []int{0, 0, 4, 30, 31}},
@@ -58,6 +58,8 @@ func stormMessage(n int) fields {
 			"first": "2026-11-22T13:00:00Z", "last": "2026-11-22T13:00:00Z", "urls": []string{"https://shop1.example/cart/1"}}},
 		"denied_rules": []fields{{"reason": "rule", "pattern": "/cart", "count": 2 * n, "hosts": min(n, 256), "more_hosts": n > 256}},
 		"denied_by":    fields{"rule": 3 * n},
+		"failed_reasons": []fields{{"status": 429, "reason": "Too Many Requests", "count": 7 * n, "hosts": min(n, 256), "more_hosts": n > 256, "urls": []string{"https://shop1.example/tea"}},
+			{"reason": "connection refused", "count": n, "hosts": 1, "urls": []string{"https://shop1.example/cups"}}},
 		"sitemaps": fields{"stats": fields{"files": 1, "entries": 100, "fed": 60, "refused": 40},
 			"files": []any{fields{"url": "https://shop1.example/sitemap.xml", "host": "shop1.example", "entries": 100}}},
 	}
@@ -79,6 +81,8 @@ func TestStorm(t *testing.T) {
 				"#left-parts":     "50 % of the waiting pages in ",
 				"h1":              "books",
 				"#denial-list":    "Disallow: /cart",
+				"#failure-list":   "429 Too Many Requests",
+				"#failures-count": map[int]string{1: "10 pages", 50: "500 pages", 2000: "20,000 pages"}[n],
 				"#feed-key":       "found through links before",
 				"#denials-count":  map[int]string{1: "3 requests, 1 of them by other rules", 50: "150 requests, 50 of them by", 2000: "6,000 requests, 2,000 of them by"}[n],
 			} {

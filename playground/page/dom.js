@@ -15,6 +15,14 @@ export function set(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+// fill replaces the children of an element. If a button of it has the focus, the button at the same
+// place gets it.
+export function fill(element, ...children) {
+  const at = [...element.querySelectorAll("button")].indexOf(document.activeElement);
+  element.replaceChildren(...children);
+  if (at >= 0) element.querySelectorAll("button")[at]?.focus({ preventScroll: true });
+}
+
 // number returns a number with separators, and many also returns its unit.
 export const number = n => n.toLocaleString("en");
 export const many = (n, unit) => `${number(n)} ${unit}${n === 1 ? "" : "s"}`;

@@ -117,12 +117,21 @@ function changed() {
   });
 }
 
+// noCode says why nothing can be decided. why continues a sentence.
+let stopped = false;
+function noCode(why) {
+  stopped = true;
+  set(byId("code"), `The code that reads the file ${why}. Reload the page.`);
+}
+
 function render() {
   const failed = readers.find(reader => reader.failed)?.failed;
-  if (failed) set(byId("status"), `The WebAssembly has stopped: ${failed}. Reload the page.`);
-  const asked = quick.tdmrep ? [] : dialects, row = selected ? rowOf(selected) : undefined, groups = groupsOf();
+  if (failed) noCode(`has stopped: ${failed}`);
+  const ready = quick.version > 0 && !stopped, asked = ready && !quick.tdmrep ? dialects : [];
+  const row = selected ? rowOf(selected) : undefined, groups = groupsOf();
   set(byId("token"), tokenNote());
-  byId("matrix").hidden = urls.length === 0 || quick.tdmrep === true;
+  byId("code").hidden = ready;
+  byId("matrix").hidden = urls.length === 0 || asked.length === 0;
   matrix(urls, rowOf, asked, selected, shownURLs, url => select(url));
   summary(asked);
   set(byId("selected"), plain(selected));
@@ -154,7 +163,7 @@ function summary(asked) {
     if (row.differ) differ++;
   }
   const parts = [many(urls.length, "URL")];
-  if (known < urls.length) parts.push(`${number(known)} decided`);
+  if (asked.length > 0 && known < urls.length) parts.push(`${number(known)} decided`);
   if (differ > 0) parts.push(`the dialects differ about ${number(differ)}`);
   set(byId("urls-count"), urls.length ? parts.join(", ") : "");
 }
@@ -259,5 +268,6 @@ try {
   const module = await compile();
   for (const reader of readers) reader.start(module);
 } catch (error) {
-  set(byId("status"), `The WebAssembly cannot be loaded: ${error.message}`);
+  noCode(`cannot be loaded: ${error.message}`);
+  render();
 }

@@ -1,5 +1,5 @@
 // This file shows the answers.
-import { byId, make, many, number, plain, set } from "./dom.js";
+import { byId, fill, make, many, number, plain, set } from "./dom.js";
 import { go } from "./editor.js";
 
 export const names = {
@@ -26,10 +26,10 @@ function siteOf(urls) {
 
 // matrix shows the verdicts for the URLs. select is called with a URL that the user clicks.
 export function matrix(urls, rows, dialects, selected, shown, select) {
-  byId("matrix-head").replaceChildren(make("th", "url", "URL"), ...dialects.map(d => make("th", "", make("span", "", names[d]))));
+  fill(byId("matrix-head"), make("th", "url", "URL"), ...dialects.map(d => make("th", "", make("span", "", names[d]))));
   byId("matrix-head").querySelectorAll("th").forEach(th => { th.scope = "col"; });
   const site = siteOf(urls);
-  byId("matrix-rows").replaceChildren(...urls.slice(0, shown).map(url => {
+  fill(byId("matrix-rows"), ...urls.slice(0, shown).map(url => {
     const row = rows(url);
     const button = make("button", "pick", plain(url.slice(site.length), 200));
     button.title = plain(url);
@@ -58,12 +58,12 @@ function verdictCell(reading, dialect, stale) {
 // readings shows the details of one URL.
 export function readings(row, dialects, groups) {
   byId("readings").hidden = !row || row.error !== undefined || dialects.length === 0;
-  if (byId("readings").hidden) return byId("readings-rows").replaceChildren();
-  byId("readings-rows").replaceChildren(...dialects.map(d => {
+  if (byId("readings").hidden) return fill(byId("readings-rows"));
+  fill(byId("readings-rows"), ...dialects.map(d => {
     const reading = row.readings.get(d), group = groups.get(d);
     const head = make("th", "", longNames[d]);
     head.scope = "row";
-    if (!reading || !group) return make("tr", "", head, make("td", "waiting", "…"), make("td"), make("td"), make("td"));
+    if (!reading || !group) return make("tr", "", head, make("td", "waiting", "not decided yet"), make("td"), make("td"), make("td"));
     const label = (text, cell) => { cell.dataset.label = text; return cell; };
     return make("tr", row.stale.has(d) ? "stale" : "", head,
       make("td", reading.allowed ? "yes" : "no", `${reading.allowed ? "✓" : "✕"} ${verdictOf(reading)}`),
@@ -111,7 +111,8 @@ export function usage(row, tdmrep) {
   const note = !row || row.error ? "" : said ? (tdmrep ? "A TDMRep file is about text and data mining. It has no rules about requests." : "The lines of the group that RFC 9309 finds count.") :
     row.readings?.has("rfc9309") ? "RFC 9309 denies this URL, so a crawler must not request it for any use." : "";
   set(byId("usage-note"), note);
-  if (!said) return list.replaceChildren();
+  byId("usage-title").hidden = !note;
+  if (!said) return fill(list);
   const items = Object.entries(uses).map(([key, title]) => {
     const statement = said.preferences[key], [kind, text] = preferences[statement?.preference ?? "unknown"];
     return entry(title, make("span", kind, text), statement?.line ? [" ", lineButton(statement.line)] : []);
@@ -119,7 +120,7 @@ export function usage(row, tdmrep) {
   if (said.use) items.push(entry("Use", make("span", "data", said.use), []));
   if (said.tdm?.policy) items.push(entry("Policy", make("span", "data", plain(said.tdm.policy)), []));
   for (const license of said.licenses ?? []) items.push(entry("License", make("span", "data", plain(license.url)), license.line ? [" ", lineButton(license.line)] : []));
-  list.replaceChildren(...items);
+  fill(list, ...items);
 }
 
 const entry = (title, value, rest) => make("div", "", make("dt", "", title), make("dd", "", value, ...rest));
@@ -129,8 +130,8 @@ const severities = ["error", "warning", "note"];
 // findings shows the faults of the file, at most shown of them.
 export function findings(list, shown) {
   const counts = severities.map(s => list?.filter(f => f.severity === s).length ?? 0);
-  set(byId("findings-count"), !list ? "…" : list.length === 0 ? "none" : severities.map((s, i) => counts[i] && many(counts[i], s)).filter(c => c).join(", "));
-  byId("findings").replaceChildren(...(list ?? []).slice(0, shown).map(f => {
+  set(byId("findings-count"), !list ? "not checked yet" : list.length === 0 ? "none" : severities.map((s, i) => counts[i] && many(counts[i], s)).filter(c => c).join(", "));
+  fill(byId("findings"), ...(list ?? []).slice(0, shown).map(f => {
     const place = f.line ? lineButton(f.line) : make("span", "soft", "the file");
     const item = make("li", f.severity, make("b", "severity", f.severity), " ", place, " ", make("span", "", plain(f.text)));
     const where = f.dialects.length < Object.keys(names).length ? f.dialects.map(d => names[d]).join(", ") + " · " : "";

@@ -49,6 +49,42 @@ func TestPlayground(t *testing.T) {
 		})
 	}
 	t.Run("Policy", p.testPolicy)
+	t.Run("Loading", p.testLoading)
+}
+
+// testLoading checks that the page says that the code is loading, and that it cannot be loaded.
+func (p playground) testLoading(t *testing.T) {
+	var lost atomic.Bool
+	release := make(chan struct{})
+	files := http.FileServer(http.Dir(p.dir))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		if !strings.HasSuffix(r.URL.Path, ".wasm.gz") {
+			files.ServeHTTP(w, r)
+			return
+		}
+		if lost.Load() {
+			http.NotFound(w, r)
+			return
+		}
+		<-release
+		files.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	b := open(t)
+	b.run(chromedp.Navigate(server.URL))
+	shown := `document.body.innerText`
+	b.within(soon, has(shown, "5 URLs")+` && `+has(shown, "The code that reads the file is loading.")+` && `+has(shown, "not checked yet"))
+	if eval[bool](b, has(shown, "…")+` || `+has(shown, "decided")) {
+		t.Errorf("the page shows %q", eval[string](b, shown))
+	}
+	close(release)
+	b.within(soon, decided+`.length === 35 && !`+has(shown, "is loading"))
+	b.within(soon, linted)
+
+	lost.Store(true)
+	b.run(chromedp.Navigate("about:blank"), chromedp.Navigate(server.URL))
+	b.within(soon, has(shown, "The code that reads the file cannot be loaded: collyrobots.wasm.gz: status 404. Reload the page."))
 }
 
 // A playground has the files of the page in a folder, and serves them.
@@ -111,7 +147,7 @@ func (p playground) open(t *testing.T) *tab {
 const decided = `(document.querySelector("#matrix .waiting, #matrix .stale") ? [] : [...document.querySelectorAll("#matrix-rows td")].map(cell => cell.innerText.replace(/\s+/g, " ").trim()))`
 
 // linted is an expression for whether the findings are those of the file.
-const linted = `(document.querySelector("#findings-count").textContent !== "…" && !document.querySelector("#findings.stale"))`
+const linted = `(document.querySelector("#findings-count").textContent !== "not checked yet" && !document.querySelector("#findings.stale"))`
 
 // put types texts into the fields of the page.
 func (b *tab) put(text, name, urls string) {
@@ -285,7 +321,7 @@ func (p playground) testKeyboard(b *tab) {
 	reach("the file", `document.activeElement.id === "text"`)
 	b.run(chromedp.KeyEvent("# x"))
 	b.within(soon, has(`document.querySelector("#text").value`, "# x"))
-	b.within(soon, `document.querySelectorAll("#findings .to-line").length >= 5`)
+	b.within(soon, `document.querySelectorAll("#findings .to-line").length >= 5 && `+linted)
 	reach("a finding", `document.activeElement.matches("#findings .to-line")`)
 	b.run(chromedp.KeyEvent(kb.Enter))
 	b.within(soon, `document.activeElement.id === "text" && getSelection().toString() !== ""`)
@@ -295,6 +331,7 @@ func (p playground) testKeyboard(b *tab) {
 	reach("a URL of the table", `document.activeElement.matches(".pick") && document.activeElement.textContent === "/blog"`)
 	b.run(chromedp.KeyEvent(kb.Enter))
 	b.within(soon, `document.querySelector("#selected").textContent === "/blog"`)
+	b.within(soon, `document.activeElement.textContent === "/blog"`)
 	reach("a deciding line", `document.activeElement.matches("#readings .to-line")`)
 }
 

@@ -116,28 +116,34 @@ func (c *comparison) report(u *url.URL, line int, decisions []dialect.Decision) 
 	if crawler == "" {
 		crawler = "a crawler without a group"
 	}
-	var parts []string
-	for _, allowed := range []bool{true, false} {
-		var names []string
-		for i, d := range decisions {
-			if d.Allowed == allowed {
-				names = append(names, c.readings[i].dialect.String()+lineText(d.Rule))
-			}
+	var verdicts []string
+	names := make(map[string][]string) // of the dialects, by verdict
+	for i, d := range decisions {
+		v := verdictText(d)
+		if names[v] == nil {
+			verdicts = append(verdicts, v)
 		}
-		parts = append(parts, map[bool]string{true: "allowed by ", false: "denied by "}[allowed]+strings.Join(names, ", "))
+		names[v] = append(names[v], c.readings[i].dialect.String())
 	}
-	text := fmt.Sprintf("%s, for %s: %s", shorten(u.String()), shorten(crawler), strings.Join(parts, "; "))
+	for i, v := range verdicts {
+		verdicts[i] = v + " in " + strings.Join(names[v], ", ")
+	}
+	text := fmt.Sprintf("%s, for %s: %s", shorten(u.String()), shorten(crawler), strings.Join(verdicts, "; "))
 	for _, r := range c.readings {
 		c.add(r.dialect, "dialects-differ", line, text, u.String())
 	}
 }
 
-// lineText returns the line of a rule in parentheses, or "" if there is none.
-func lineText(r dialect.Rule) string {
-	if r.Line == 0 {
-		return ""
+// verdictText returns the verdict of a decision and its line, if it has one.
+func verdictText(d dialect.Decision) string {
+	verdict := "denied"
+	if d.Allowed {
+		verdict = "allowed"
 	}
-	return fmt.Sprintf(" (line %d)", r.Line)
+	if d.Rule.Line == 0 {
+		return verdict
+	}
+	return fmt.Sprintf("%s by line %d", verdict, d.Rule.Line)
 }
 
 // searchers returns the group of crawlers that the file does not name, and the group of Googlebot.

@@ -1,6 +1,10 @@
 package lint
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/collyrobots/collyrobots/dialect"
+)
 
 func TestMatchesResources(t *testing.T) {
 	for _, test := range []struct {
@@ -30,4 +34,17 @@ func TestMatchesResources(t *testing.T) {
 			t.Errorf("%q: %q, %t", test.pattern, extension, ok)
 		}
 	}
+}
+
+// TestDialectsDiffer checks that the finding names each verdict and line once, with its dialects.
+func TestDialectsDiffer(t *testing.T) {
+	const file = "User-agent: *\nDisallow: /\nAllow: /help\nAllow: /\n"
+	want := "https://example.com/, for a crawler without a group: allowed by line 4 in rfc9309, google, coccoc, yandex, seznam; denied by line 2 in original1994; denied in temoto"
+	for _, f := range Lint([]byte(file), Options{Dialects: dialect.All()}) {
+		if f.ID == "dialects-differ" && f.Text == want {
+			return
+		}
+		t.Logf("%s %s", f.ID, f.Text)
+	}
+	t.Errorf("no finding says %s", want)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/gocolly/colly/v2/storage"
 
 	"github.com/collyrobots/collyrobots/internal/arrivals"
+	"github.com/collyrobots/collyrobots/internal/fed"
 	"github.com/collyrobots/collyrobots/internal/feed"
 	"github.com/collyrobots/collyrobots/internal/gate"
 	"github.com/collyrobots/collyrobots/internal/hostname"
@@ -69,7 +70,7 @@ type frontier struct {
 
 // newFrontier returns the frontier of a plugin.
 func newFrontier(store urlstore.Store, c *core) *frontier {
-	c.fed.inUse.Store(true)
+	c.fed.Use()
 	f := &frontier{core: c, store: store, out: make(map[storedKey]*attempts)}
 	f.visits = arrivals.New(f.startDispatcher)
 	return f
@@ -87,16 +88,16 @@ func keyOf(p *urlstore.Page) storedKey { return storedKey{collector: p.Collector
 // OnRequest callback of the plugin and, if it has an attempt then, until the result of that is known.
 type arrival struct {
 	visit     *arrivals.Visit // nil if Colly has not looked whether the URL was visited
-	submitted *fedPage        // its page, if that comes from the urlstore.Store; otherwise nil
+	submitted *fed.Page       // its page, if that comes from the urlstore.Store; otherwise nil
 	page      *urlstore.Page  // to be recorded; nil if the request is not recorded
 
-	attempt    *fedPage // to fetch the page, which did not wait in the urlstore.Store; nil if there is none
-	unrecorded bool     // the page could not be recorded, so the visit arrives when the page has ended
+	attempt    *fed.Page // to fetch the page, which did not wait in the urlstore.Store; nil if there is none
+	unrecorded bool      // the page could not be recorded, so the visit arrives when the page has ended
 }
 
-// take makes r the owner of an attempt, which is not in the Context of r.
-func (a *arrival) take(attempt *fedPage, r *colly.Request) {
-	attempt.owner.Store(r)
+// assign makes r the owner of an attempt, which is not in the Context of r.
+func (a *arrival) assign(attempt *fed.Page, r *colly.Request) {
+	attempt.Claim(r)
 	a.attempt = attempt
 }
 
@@ -148,17 +149,17 @@ func (h *hooks) onArrival(r *colly.Request) {
 	}
 	h.guardCallbacks()
 	a := new(arrival)
-	fed := h.fed.claim(r, h.c.DetectCharset)
+	page := h.fed.Claim(r)
 	hash, ok := arrivals.HashOf(r)
-	if ok && (fed == nil || !fed.unaccepted) {
+	if ok && !page.IsUnaccepted() {
 		a.visit = h.visits.Arriving(hash)
 	}
 	switch {
-	case fed != nil && fed.recorded:
-		a.submitted = fed
+	case page.IsRecorded():
+		a.submitted = page
 		r.Ctx.Put(CtxWaited, r.URL.String())
 	case h.isRecordable(r):
-		a.page = h.newPageOf(r, fed)
+		a.page = h.newPageOf(r, page)
 	}
 	h.tracked.Set(r, a)
 }
@@ -171,9 +172,9 @@ func (h *hooks) addLastRequestCallback() {
 	h.c.OnRequest(func(r *colly.Request) {
 		page := h.fedPageOf(r)
 		if r.IsAbort() {
-			page.aborted()
+			page.Aborted()
 		} else {
-			page.stopWait()
+			page.Hook()
 		}
 	})
 }
@@ -190,8 +191,8 @@ func (h *hooks) addLastCallbacks() {
 func (h *hooks) onDone(r *colly.Response) {
 	page := h.fedPageOf(r.Request)
 	keep := h.keeper(r)
-	if page != nil && page.stored {
-		page.keep = keep
+	if page != nil && !page.IsListed() {
+		page.Keep = keep
 	} else {
 		keep()
 	}
@@ -199,11 +200,11 @@ func (h *hooks) onDone(r *colly.Response) {
 }
 
 // settlePage is called after the last callback for the page of r. page may be nil.
-func (h *hooks) settlePage(r *colly.Request, page *fedPage) {
-	if page != nil && page.recorded && h.c.AllowURLRevisit {
+func (h *hooks) settlePage(r *colly.Request, page *fed.Page) {
+	if page.IsRecorded() && h.c.AllowURLRevisit {
 		h.retries.Mark(r, track.Recorded) // again, because a redirect has changed the URL and the header map
 	}
-	page.settle()
+	page.Settle()
 }
 
 // guardCallbacks is called first for each request. It registers the last callbacks, and makes Colly
@@ -240,8 +241,8 @@ func (f *frontier) tellParked(r *colly.Request, p *urlstore.Page, of reporter.ID
 	f.report.TellParked(now, s, s.Waiting+f.store.Waiting(p.Host), r.URL, of)
 }
 
-// newPageOf returns the page of a request. fed is nil if no sitemap lists it.
-func (h *hooks) newPageOf(r *colly.Request, fed *fedPage) *urlstore.Page {
+// newPageOf returns the page of a request. listed is nil if no sitemap lists it.
+func (h *hooks) newPageOf(r *colly.Request, listed *fed.Page) *urlstore.Page {
 	p := &urlstore.Page{
 		URL:       r.URL.String(),
 		Host:      hostname.Of(r.URL),
@@ -252,8 +253,8 @@ func (h *hooks) newPageOf(r *colly.Request, fed *fedPage) *urlstore.Page {
 	if u := h.judge.Cleaned(r.URL); u != r.URL {
 		p.Key = u.String()
 	}
-	if fed != nil {
-		p.From = fed.from
+	if listed != nil {
+		p.From = listed.From
 	}
 	return p
 }
@@ -264,7 +265,7 @@ func (h *hooks) marshal(r *colly.Request) []byte {
 	kept := colly.NewContext()
 	r.Ctx.ForEach(func(key string, value any) any {
 		switch {
-		case key == ctxPage || key == CtxWaited:
+		case key == fed.Key || key == CtxWaited:
 		case survivesJSON(value):
 			kept.Put(key, value)
 		default:
@@ -302,14 +303,14 @@ func survivesJSON(value any) bool {
 	return false
 }
 
-// record passes a request to the urlstore.Store, unless it comes from there. fed is the page of a
+// record passes a request to the urlstore.Store, unless it comes from there. listed is the page of a
 // sitemap, or nil. goOn is false if the request was aborted. Otherwise record returns the page that
 // the hooks report the result of, which may be nil.
-func (h *hooks) record(r *colly.Request, fed *fedPage) (page *fedPage, goOn bool) {
+func (h *hooks) record(r *colly.Request, listed *fed.Page) (page *fed.Page, goOn bool) {
 	f := h.frontier
 	a := h.tracked.Get(r)
 	if a == nil {
-		return fed, true
+		return listed, true
 	}
 	defer func() {
 		if a.attempt == nil {
@@ -326,26 +327,24 @@ func (h *hooks) record(r *colly.Request, fed *fedPage) (page *fedPage, goOn bool
 		h.markRecorded(a, r)
 		return a.submitted, true
 	case a.page == nil, r.IsAbort(), h.shard.Owns(a.page.Host, r.URL) != nil, !h.dryRun && h.links.Origin(r) != "":
-		return fed, true
+		return listed, true
 	case h.closed.Load():
 		a.unrecorded = true
-		return fed, true
+		return listed, true
 	}
 	result, err := f.offer(h, a, r)
 	if err != nil {
 		f.fail(a.page, err)
-		page = f.goOnUnrecorded(h, a, fed)
-		page.hookMayFail = h.c.DetectCharset
-		a.take(page, r)
+		page = f.goOnUnrecorded(h, a, listed)
+		a.assign(page, r)
 		return page, true
 	}
-	fed.end(feed.Done)
+	listed.End(feed.Done)
 	switch result {
 	case goesOn:
 		h.markRecorded(a, r)
-		page = f.handOut(a.page)
-		page.hookMayFail = h.c.DetectCharset
-		a.take(page, r)
+		page = f.handOut(a.page, &storedPage{frontier: f, page: a.page})
+		a.assign(page, r)
 	case isParked:
 		r.Abort()
 		f.tellParked(r, a.page, reporter.IDs{Collector: h.c.ID, Request: r.ID})
@@ -368,8 +367,8 @@ const (
 )
 
 // mustReturn reports whether q, the request of page, goes back to the urlstore.Store instead of waiting for its host here.
-func (f *frontier) mustReturn(q *gate.Request, page *fedPage) bool {
-	if f == nil || page == nil || !page.recorded || !q.BusyFor(farAway) {
+func (f *frontier) mustReturn(q *gate.Request, page *fed.Page) bool {
+	if f == nil || !page.IsRecorded() || !q.BusyFor(farAway) {
 		return false
 	}
 	f.mu.Lock()
@@ -380,41 +379,55 @@ func (f *frontier) mustReturn(q *gate.Request, page *fedPage) bool {
 // mustReturnUnchecked is like mustReturn, but is called before robots.txt is read, for a page of a
 // host that shares its pace. Otherwise the pages of all hosts of a large group could wait in memory
 // for their robots.txt files.
-func (f *frontier) mustReturnUnchecked(ctx context.Context, q *gate.Request, page *fedPage) bool {
-	if f == nil || page == nil || !page.recorded || !q.JoinShared(ctx) {
+func (f *frontier) mustReturnUnchecked(ctx context.Context, q *gate.Request, page *fed.Page) bool {
+	if f == nil || !page.IsRecorded() || !q.JoinShared(ctx) {
 		return false
 	}
 	return f.mustReturn(q, page)
 }
 
 // returnPage aborts a page that goes back to the urlstore.Store.
-func (h *hooks) returnPage(q *gate.Request, r *colly.Request, page *fedPage) {
+func (h *hooks) returnPage(q *gate.Request, r *colly.Request, page *fed.Page) {
 	h.wire.TellReturn(q.Host)
 	q.Close()
 	r.Abort()
-	page.endNow(feed.Unfinished)
+	page.EndNow(feed.Unfinished)
 }
 
 // goOnUnrecorded returns the attempt to fetch a page that could not be recorded. The pages that
-// lead to it are not done before it is, so that the next run finds it if this one is killed. fed is
-// nil if no sitemap lists it.
-func (f *frontier) goOnUnrecorded(h *hooks, a *arrival, fed *fedPage) *fedPage {
+// lead to it are not done before it is, so that the next run finds it if this one is killed. listed
+// is nil if no sitemap lists it.
+func (f *frontier) goOnUnrecorded(h *hooks, a *arrival, listed *fed.Page) *fed.Page {
 	f.unrecorded.Add(1)
 	a.unrecorded = true
-	attempt := newFedPage(a.page.From, nil)
-	attempt.stored = true
-	attempt.settles = true
-	attempt.done = func(result feed.Result) {
-		fed.end(result)
-		f.release(attempt, result)
-		if result == feed.Failed {
-			f.recordLate(h, a.page)
-		}
-		if result != feed.Unfinished {
-			a.visit.Ended()
-		}
+	return fed.Unrecorded(a.page.From, &unrecordedPage{frontier: f, hooks: h, arrival: a, listed: listed})
+}
+
+// An unrecordedPage is the fed.Listener of an attempt to fetch a page that could not be recorded.
+type unrecordedPage struct {
+	frontier *frontier
+	hooks    *hooks
+	arrival  *arrival
+	listed   *fed.Page // the page of a sitemap; nil if none lists it
+}
+
+// Ended implements fed.Listener.
+func (u *unrecordedPage) Ended(attempt *fed.Page, r feed.Result) {
+	u.listed.End(r)
+	u.frontier.untrack(attempt)
+	if r == feed.Failed {
+		u.frontier.recordLate(u.hooks, u.arrival.page)
 	}
-	return attempt
+	if r != feed.Unfinished {
+		u.arrival.visit.Ended()
+	}
+}
+
+// Lapsed implements fed.Listener.
+func (u *unrecordedPage) Lapsed(attempt *fed.Page, r feed.Result) {
+	u.listed.End(r)
+	u.frontier.release(attempt, r)
+	u.arrival.visit.Ended()
 }
 
 // recordLate tries once more to record a page, which has failed, so that it is tried again.
@@ -430,22 +443,40 @@ func (f *frontier) recordLate(h *hooks, p *urlstore.Page) {
 	f.wake(h)
 }
 
-// release makes the hooks of an attempt no longer find it. If they may come after all, they do, but
-// the attempt does not keep its request alive.
-func (f *frontier) release(attempt *fedPage, result feed.Result) {
-	r := attempt.owner.Load()
-	if r == nil {
-		return
-	}
-	a := f.tracked.Get(r)
-	switch {
-	case a == nil, a.attempt != attempt:
-	case result == feed.Unsent:
-		attempt.owner.Store(nil)
-		f.tracked.Weaken(r)
-	default:
+// untrack makes the hooks of an attempt no longer find it.
+func (f *frontier) untrack(attempt *fed.Page) {
+	r := f.ownerOf(attempt)
+	if r != nil {
 		f.tracked.Unset(r)
 	}
+}
+
+// release is called when an attempt has lapsed. If it was not sent, its hooks may come after all and
+// find it, but it does not keep its request alive.
+func (f *frontier) release(attempt *fed.Page, r feed.Result) {
+	if r != feed.Unsent {
+		f.untrack(attempt)
+		return
+	}
+	owner := f.ownerOf(attempt)
+	if owner != nil {
+		attempt.Disown()
+		f.tracked.Weaken(owner)
+	}
+}
+
+// ownerOf returns the request of an attempt that is not in the Context of that request. It returns
+// nil if there is none.
+func (f *frontier) ownerOf(attempt *fed.Page) *colly.Request {
+	r := attempt.Owner()
+	if r == nil {
+		return nil
+	}
+	a := f.tracked.Get(r)
+	if a == nil || a.attempt != attempt {
+		return nil
+	}
+	return r
 }
 
 // errBroken is the reason why a page is not recorded after Next has failed.
@@ -500,18 +531,15 @@ func (h *hooks) markRecorded(a *arrival, r *colly.Request) {
 // the page is that of the newest one, which may end before the others: a callback may call
 // Request.Retry and return later.
 type attempts struct {
-	underWay []*fedPage      // the newest is the last one
-	newest   *fedPage        // may have ended
+	underWay []*fed.Page     // the newest is the last one
+	newest   *fed.Page       // may have ended
 	result   urlstore.Result // of newest, if that has ended
 }
 
-// handOut returns an attempt to fetch a page that the urlstore.Store has handed out.
-func (f *frontier) handOut(p *urlstore.Page) *fedPage {
-	attempt := newFedPage(p.From, nil)
-	attempt.stored = true
-	attempt.settles = true
-	attempt.recorded = true
-	attempt.done = func(result feed.Result) { f.ended(p, attempt, result) }
+// handOut returns an attempt to fetch a page that the urlstore.Store has handed out. l is a
+// storedPage, or contains one.
+func (f *frontier) handOut(p *urlstore.Page, l fed.Listener) *fed.Page {
+	attempt := fed.Recorded(p.From, l)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all := f.out[keyOf(p)]
@@ -526,14 +554,14 @@ func (f *frontier) handOut(p *urlstore.Page) *fedPage {
 
 // settled removes an attempt to fetch a page, which has ended with a result. It returns what to
 // report to the urlstore.Store, and the attempt that decides, or nil if another one has not ended.
-func (f *frontier) settled(p *urlstore.Page, attempt *fedPage, result urlstore.Result) (urlstore.Result, *fedPage) {
+func (f *frontier) settled(p *urlstore.Page, attempt *fed.Page, result urlstore.Result) (urlstore.Result, *fed.Page) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all := f.out[keyOf(p)]
 	if all == nil || !slices.Contains(all.underWay, attempt) {
 		return result, attempt // it has ended before with another result
 	}
-	all.underWay = slices.DeleteFunc(all.underWay, func(other *fedPage) bool { return other == attempt })
+	all.underWay = slices.DeleteFunc(all.underWay, func(other *fed.Page) bool { return other == attempt })
 	if attempt == all.newest {
 		all.result = result
 	}
@@ -544,10 +572,27 @@ func (f *frontier) settled(p *urlstore.Page, attempt *fedPage, result urlstore.R
 	return all.result, all.newest
 }
 
+// A storedPage is the fed.Listener of the attempts to fetch a page of the urlstore.Store.
+type storedPage struct {
+	frontier *frontier
+	page     *urlstore.Page
+}
+
+// Ended implements fed.Listener.
+func (s *storedPage) Ended(attempt *fed.Page, r feed.Result) {
+	s.frontier.untrack(attempt)
+	s.frontier.ended(s.page, attempt, r)
+}
+
+// Lapsed implements fed.Listener.
+func (s *storedPage) Lapsed(attempt *fed.Page, r feed.Result) {
+	s.frontier.release(attempt, r)
+	s.frontier.ended(s.page, attempt, r)
+}
+
 // ended reports the result of an attempt to the urlstore.Store. If its callbacks may have visited pages,
 // these must be recorded first.
-func (f *frontier) ended(p *urlstore.Page, attempt *fedPage, result feed.Result) {
-	f.release(attempt, result)
+func (f *frontier) ended(p *urlstore.Page, attempt *fed.Page, result feed.Result) {
 	end, deciding := f.settled(p, attempt, pageResultOf(result))
 	if end == urlstore.Returned || end == urlstore.Postponed {
 		f.passResult(p, end)
@@ -558,8 +603,8 @@ func (f *frontier) ended(p *urlstore.Page, attempt *fedPage, result feed.Result)
 			end = urlstore.Returned
 		}
 		f.passResult(p, end)
-		if end == urlstore.Done && deciding != nil && deciding.keep != nil {
-			deciding.keep()
+		if end == urlstore.Done && deciding != nil && deciding.Keep != nil {
+			deciding.Keep()
 		}
 	})
 }
@@ -837,11 +882,11 @@ func (d *dispatcher) request(h *hooks, p *urlstore.Page) {
 		d.passResult(p, urlstore.Failed)
 		return
 	}
-	page := d.handOut(p)
+	page := d.handOut(p, &storedPage{frontier: d.frontier, page: p})
 	err = h.submit(r, page)
-	if err != nil && !page.claimed() {
+	if err != nil && !page.IsClaimed() {
 		o := outcomeOf(err)
-		page.endNow(o.ofSubmission())
+		page.EndNow(o.ofSubmission())
 	}
 }
 
@@ -870,14 +915,14 @@ func (h *hooks) requestOf(p *urlstore.Page) (*colly.Request, error) {
 
 // submit makes the collector request a page. Colly looks again whether the page is within its
 // limits, but not whether it was visited. The request finds page in its Context.
-func (h *hooks) submit(r *colly.Request, page *fedPage) error {
-	r.Ctx.Put(ctxPage, page)
+func (h *hooks) submit(r *colly.Request, page *fed.Page) error {
+	r.Ctx.Put(fed.Key, page)
 	stop := h.visits.Exempt(arrivals.HashOfURL(r.URL.String()))
 	defer stop()
 	err := r.Do()
 	o := outcomeOf(err)
 	if o.visited {
-		page.unaccepted = true // another visit has used the exemption
+		page.SetUnaccepted() // another visit has used the exemption
 		return r.Retry()
 	}
 	return err

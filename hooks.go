@@ -24,6 +24,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/fanout"
+	"github.com/collyrobots/collyrobots/internal/fed"
 	"github.com/collyrobots/collyrobots/internal/gate"
 	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/judge"
@@ -97,7 +98,7 @@ func (h *hooks) onRequest(r *colly.Request) {
 	}
 	h.guardCallbacks()
 	isFollowed := h.failsEarly() && h.handle.IsFollowed()
-	fed, goOn := h.arrive(r)
+	page, goOn := h.arrive(r)
 	if !goOn {
 		return
 	}
@@ -105,12 +106,12 @@ func (h *hooks) onRequest(r *colly.Request) {
 	if h.closed.Load() {
 		h.report.Warn("the plugin is closed, so all further requests of its collectors are denied: call Close after the crawl", "url", r.URL.Redacted())
 	}
-	q := h.newPage(r, fed)
-	if !h.settle(q, r, fed) {
+	q := h.newPage(r, page)
+	if !h.settle(q, r, page) {
 		return
 	}
-	if fed != nil && h.laterCallbacks() > 0 {
-		fed.await() // a later callback may abort the page, which Colly does not report
+	if h.laterCallbacks() > 0 {
+		page.Await() // a later callback may abort the page, which Colly does not report
 	}
 	if !isFollowed && h.mayFailEarly(q, r) {
 		h.failEarly(q, r)
@@ -121,37 +122,37 @@ func (h *hooks) onRequest(r *colly.Request) {
 
 // arrive returns the page that the hooks report the result of, which may be nil. goOn is false if
 // the request needs no decision: it was aborted, or its URL has no robots.txt.
-func (h *hooks) arrive(r *colly.Request) (fed *fedPage, goOn bool) {
-	fed = h.fed.claim(r, h.c.DetectCharset)
+func (h *hooks) arrive(r *colly.Request) (page *fed.Page, goOn bool) {
+	page = h.fed.Claim(r)
 	if h.enforcesTags {
 		h.decideVisit(r)
 	}
 	if h.frontier != nil {
-		fed, goOn = h.record(r, fed)
+		page, goOn = h.record(r, page)
 		if !goOn {
 			return nil, false
 		}
 	}
 	if r.IsAbort() {
-		fed.aborted()
+		page.Aborted()
 		return nil, false
 	}
-	return fed, judge.HasRobots(r.URL)
+	return page, judge.HasRobots(r.URL)
 }
 
 // settle admits or refuses a page. goOn is false if the page is not sent now and needs no record for
 // its next hook: it was given back to the urlstore.Store, it is fresh, or a loop of retries was ended.
-func (h *hooks) settle(q *gate.Request, r *colly.Request, fed *fedPage) (goOn bool) {
+func (h *hooks) settle(q *gate.Request, r *colly.Request, page *fed.Page) (goOn bool) {
 	row := h.retries.Refused(r)
 	if row.Exhausted() && row.Later {
 		h.brake(q)
 	}
-	err := h.admit(q, r, fed)
+	err := h.admit(q, r, page)
 	switch {
 	case err == nil:
 		return true
 	case errors.Is(err, errReturned):
-		h.returnPage(q, r, fed)
+		h.returnPage(q, r, page)
 		return false
 	case errors.Is(err, errFresh):
 		h.skipFresh(q, r)
@@ -176,12 +177,14 @@ func (h *hooks) laterCallbacks() int {
 }
 
 // newPage returns the record of a page.
-func (h *hooks) newPage(r *colly.Request, fed *fedPage) *gate.Request {
+func (h *hooks) newPage(r *colly.Request, page *fed.Page) *gate.Request {
 	of := reporter.IDs{Collector: h.c.ID, Request: r.ID, Page: h.report.NewPage(h.c.Context)}
 	p := gate.Page{IDs: of, Store: h.pageStoreOf(r)}
-	if fed != nil {
-		p.From = fed.from
-		p.OnEnd = fed.awaitHook
+	if page != nil {
+		p.From = page.From
+	}
+	if page != nil && h.c.DetectCharset { // otherwise a hook follows the exchange
+		p.OnEnd = page.AwaitHook
 	}
 	return h.gate.NewRequest(r.URL, p)
 }
@@ -196,14 +199,14 @@ func (h *hooks) targetOf(r *colly.Request) judge.Target {
 }
 
 // admit judges a page, and waits until its host lets it in.
-func (h *hooks) admit(q *gate.Request, r *colly.Request, fed *fedPage) error {
+func (h *hooks) admit(q *gate.Request, r *colly.Request, page *fed.Page) error {
 	ctx := h.c.Context
 	q.Describe(h.targetOf(r), h, *r.Headers)
-	if h.frontier.mustReturnUnchecked(ctx, q, fed) {
+	if h.frontier.mustReturnUnchecked(ctx, q, page) {
 		return errReturned
 	}
 	err := h.gate.Check(ctx, q)
-	if err == nil && h.frontier.mustReturn(q, fed) {
+	if err == nil && h.frontier.mustReturn(q, page) {
 		return errReturned
 	}
 	q.Compare(ctx)
@@ -301,11 +304,11 @@ func (h *hooks) onRequestHeaders(r *colly.Request) {
 	if !judge.HasRobots(r.URL) {
 		return
 	}
-	fed := h.fedPageOf(r)
-	fed.stopWait()
+	page := h.fedPageOf(r)
+	page.Hook()
 	q := h.gate.Take(r.URL)
 	if q == nil { // the record was dropped while the request waited for a LimitRule slot
-		q = h.newPage(r, fed)
+		q = h.newPage(r, page)
 	}
 	q.Tick()
 	if q.Uncached {
@@ -343,7 +346,7 @@ func (h *hooks) prepare(q *gate.Request, r *colly.Request) {
 func (h *hooks) onResponse(r *colly.Response) {
 	defer h.tellDebugger()
 	wouldDeny := h.tracked.Hook(r.Request)
-	h.fedPageOf(r.Request).stopWait()
+	h.fedPageOf(r.Request).Hook()
 	if h.isUnchanged(r) {
 		hideFromXML(r.Request.URL)
 	}
@@ -447,13 +450,13 @@ func (h *hooks) finish(r *colly.Request, status int, o outcome) {
 
 // reportResult reports the result of a page that a sitemap lists, or that is in a urlstore.Store. It does nothing
 // if page is nil.
-func (h *hooks) reportResult(page *fedPage, status int, o outcome) {
+func (h *hooks) reportResult(page *fed.Page, status int, o outcome) {
 	switch {
 	case page == nil:
-	case !page.stored:
-		page.end(o.ofPage(h.c.Context, status))
+	case page.IsListed():
+		page.End(o.ofPage(h.c.Context, status))
 	case !isUnreadable(h.c, status, o.err):
-		page.end(o.ofAttempt(h.c.Context, status))
+		page.End(o.ofAttempt(h.c.Context, status))
 	}
 }
 
@@ -501,7 +504,7 @@ func (h *hooks) endRetries(q *gate.Request, r *colly.Request, err error) {
 	h.warnOfRetries(r, err)
 	page := h.fedPageOf(r)
 	h.finish(r, 0, outcomeOf(err)) // Colly calls no other hook for an aborted request
-	page.settle()
+	page.Settle()
 }
 
 // onDenied are the functions of the option OnDenied.
@@ -751,4 +754,13 @@ func allowCache(r *colly.Request) {
 	default:
 		(*r.Headers)["Cache-Control"] = values[1:]
 	}
+}
+
+// fedPageOf returns the fed page of r: the one that did not wait in a urlstore.Store, or the one in
+// its Context that r has claimed. It returns nil if there is none.
+func (c *core) fedPageOf(r *colly.Request) *fed.Page {
+	if a := c.tracked.Get(r); a != nil && a.attempt != nil {
+		return a.attempt
+	}
+	return c.fed.Of(r)
 }

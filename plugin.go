@@ -17,6 +17,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/arrivals"
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/exchange"
+	"github.com/collyrobots/collyrobots/internal/fed"
 	"github.com/collyrobots/collyrobots/internal/gate"
 	"github.com/collyrobots/collyrobots/internal/judge"
 	"github.com/collyrobots/collyrobots/internal/nofollow"
@@ -83,7 +84,7 @@ func New(opts ...Option) (*Plugin, error) {
 	if config.feed != nil {
 		c.sitemaps = newSitemaps(c, *config.feed)
 		c.gate.Offer = c.sitemaps.offer
-		c.fed.inUse.Store(true)
+		c.fed.Use()
 	}
 	if config.revalidates() {
 		c.revalidation = revalidate.NewPages(config.store, r)
@@ -122,7 +123,7 @@ type core struct {
 	tracked   *track.Requests[arrival]
 	retries   track.Retries
 	debuggers debuggers
-	fed       fedPages
+	fed       fed.Pages
 	links     nofollow.Pages   // pages with links that must not be followed
 	untracked *arrivals.Visits // wraps the storages of collectors without Frontier
 	tagCounts tagCounts

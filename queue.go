@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"math/rand/v2"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -20,6 +19,7 @@ import (
 	"github.com/gocolly/colly/v2/queue"
 
 	"github.com/collyrobots/collyrobots/internal/arrivals"
+	"github.com/collyrobots/collyrobots/internal/fed"
 	"github.com/collyrobots/collyrobots/internal/feed"
 	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/redact"
@@ -38,7 +38,7 @@ import (
 type SitemapQueue struct {
 	inner    queue.Storage // has the requests that the queue adds
 	sitemaps *sitemaps
-	fed      *fedPages
+	pages    *fed.Pages
 	ctx      context.Context // canceled by Close
 	cancel   context.CancelFunc
 	empty    atomic.Bool // there are no more pages
@@ -47,9 +47,9 @@ type SitemapQueue struct {
 	mu     sync.Mutex
 	next   func() (*feed.Page, error, bool)
 	stop   func()
-	ran    bool       // the queue has got all pages
-	last   *fedPage   // the page that the queue got last
-	handed []*fedPage // the pages before last that no request has claimed
+	ran    bool        // the queue has got all pages
+	last   *fed.Page   // the page that the queue got last
+	handed []*fed.Page // the pages before last that no request has claimed
 }
 
 // errNoMore is returned to colly/queue, which expects an error if the storage is empty.
@@ -71,7 +71,7 @@ func (p *Plugin) SitemapQueue(inner queue.Storage, f Feed, sites ...string) (*Si
 	if typednil.Is(inner) {
 		return nil, errors.New("collyrobots: SitemapQueue: the inner storage is nil; pass a queue.InMemoryQueueStorage")
 	}
-	q := &SitemapQueue{inner: inner, sitemaps: s, fed: &p.fed}
+	q := &SitemapQueue{inner: inner, sitemaps: s, pages: &p.fed}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	q.next, q.stop = iter.Pull2(func(yield func(*feed.Page, error) bool) {
 		ctx, cancel := context.WithCancel(h.c.Context) // the Context at the time of the first page
@@ -113,10 +113,9 @@ func (q *SitemapQueue) GetRequest() ([]byte, error) {
 			page.Done(feed.Done)
 			continue
 		}
-		fed := newFedPage(leaderOf(page.Site, page.Sitemap, page.Loc), page.Done)
-		q.last = fed
+		q.last = fed.Listed(leaderOf(page.Site, page.Sitemap, page.Loc), page.Done)
 		ctx := contextOf(page.Entry)
-		ctx.Put(ctxPage, q.fed.name(fed))
+		ctx.Put(fed.Key, q.pages.Name(q.last))
 		return (&colly.Request{URL: u, Method: http.MethodGet, Ctx: ctx}).Marshal()
 	}
 }
@@ -128,10 +127,10 @@ func (q *SitemapQueue) sent() {
 	if q.last == nil {
 		return
 	}
-	q.last.awaitClaim()
+	q.last.AwaitClaim()
 	q.handed = append(q.handed, q.last)
 	q.last = nil
-	for len(q.handed) > 0 && (q.handed[0].claimed() || q.handed[0].over()) {
+	for len(q.handed) > 0 && (q.handed[0].IsClaimed() || q.handed[0].IsOver()) {
 		q.handed = q.handed[1:]
 	}
 }
@@ -166,8 +165,8 @@ func (q *SitemapQueue) Close() error {
 		q.handed = append(q.handed, q.last)
 	}
 	for _, p := range q.handed {
-		if !p.claimed() {
-			p.end(unclaimed)
+		if !p.IsClaimed() {
+			p.End(unclaimed)
 		}
 	}
 	q.handed = nil
@@ -203,9 +202,9 @@ func (p *Plugin) Queue(f urlstore.Store) (queue.Storage, error) {
 	if typednil.Is(f) {
 		return nil, errors.New("collyrobots: Queue: the urlstore.Store is nil")
 	}
-	p.fed.inUse.Store(true)
+	p.fed.Use()
 	p.wire.AddStore(f)
-	return &urlQueue{plugin: p, store: f, open: make(map[*fedPage]bool)}, nil
+	return &urlQueue{plugin: p, store: f, open: make(map[*fed.Page]bool)}, nil
 }
 
 // A urlQueue is the result of Plugin.Queue.
@@ -220,14 +219,14 @@ type urlQueue struct {
 
 	// mu protects the fields below it.
 	mu       sync.Mutex
-	open     map[*fedPage]bool // pages that the queue has got and that have not ended
-	last     *fedPage          // the page that GetRequest has returned last; nil if there is none
-	cancel   func()            // ends the Next that runs; nil if none does
-	timer    *time.Timer       // calls lookUp while Next runs
-	signals  int               // the number of requests whose signal colly/queue may not have received
-	yield    bool              // QueueSize must return 0 once
-	finished bool              // the store was empty
-	failed   bool              // the store has failed, or the crawl was ended
+	open     map[*fed.Page]bool // pages that the queue has got and that have not ended
+	last     *fed.Page          // the page that GetRequest has returned last; nil if there is none
+	cancel   func()             // ends the Next that runs; nil if none does
+	timer    *time.Timer        // calls lookUp while Next runs
+	signals  int                // the number of requests whose signal colly/queue may not have received
+	yield    bool               // QueueSize must return 0 once
+	finished bool               // the store was empty
+	failed   bool               // the store has failed, or the crawl was ended
 }
 
 // errNoTurn is returned to colly/queue, which tries again.
@@ -306,10 +305,10 @@ func withPage(encoded []byte, name string) ([]byte, error) {
 	if ctx == nil {
 		ctx = make(map[string]any)
 	}
-	delete(ctx, ctxPage)
+	delete(ctx, fed.Key)
 	delete(ctx, CtxWaited)
 	if name != "" {
-		ctx[ctxPage] = name
+		ctx[fed.Key] = name
 	}
 	r["Ctx"] = ctx
 	return json.Marshal(r)
@@ -333,7 +332,7 @@ func (q *urlQueue) GetRequest() ([]byte, error) {
 	defer q.mu.Unlock()
 	q.open[page] = true
 	q.last = page
-	return withPage(encoded, q.plugin.fed.name(page))
+	return withPage(encoded, q.plugin.fed.Name(page))
 }
 
 // next returns the next page of the store.
@@ -370,7 +369,7 @@ func (q *urlQueue) begin(cancel func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.last != nil {
-		q.last.awaitClaim()
+		q.last.AwaitClaim()
 		q.last = nil
 	}
 	q.cancel = cancel
@@ -400,7 +399,7 @@ func (q *urlQueue) mayYield() bool {
 		return false
 	}
 	for page := range q.open {
-		if page.claimed() && !page.over() {
+		if page.IsClaimed() && !page.IsOver() {
 			q.yield = true
 			q.signals = max(q.signals-1, 0)
 			return true
@@ -433,27 +432,55 @@ func (q *urlQueue) end(err error) bool {
 }
 
 // attempt returns an attempt to fetch a page.
-func (q *urlQueue) attempt(p *urlstore.Page) *fedPage {
-	var page *fedPage
-	if f := q.plugin.frontier; f != nil && f.store == q.store {
-		page = f.handOut(p)
-	} else {
-		page = newFedPage(p.From, func(result feed.Result) { q.store.End(p, pageResultOf(result)) })
-		page.stored = true
+func (q *urlQueue) attempt(p *urlstore.Page) *fed.Page {
+	l := &queueListener{queue: q, stop: q.exempt(p)}
+	f := q.plugin.frontier
+	if f == nil || f.store != q.store {
+		l.Listener = storeListener{store: q.store, page: p}
+		return fed.Queued(p.From, l)
 	}
-	stop := q.exempt(p)
-	done := page.done
-	page.done = func(result feed.Result) {
-		stop()
-		if !page.claimed() {
-			result = feed.Unsent // the collector has refused it, perhaps because of MaxRequests
-		}
-		done(result)
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		delete(q.open, page)
-	}
-	return page
+	l.Listener = &storedPage{frontier: f, page: p}
+	return f.handOut(p, l)
+}
+
+// A queueListener tells the queue of a page that it is over.
+type queueListener struct {
+	fed.Listener
+	queue *urlQueue
+	stop  func() // ends the exemption of the page
+}
+
+// Ended implements fed.Listener.
+func (l *queueListener) Ended(attempt *fed.Page, r feed.Result) {
+	l.stop()
+	l.Listener.Ended(attempt, r)
+	l.queue.forget(attempt)
+}
+
+// Lapsed implements fed.Listener.
+func (l *queueListener) Lapsed(attempt *fed.Page, r feed.Result) {
+	l.stop()
+	l.Listener.Lapsed(attempt, r)
+	l.queue.forget(attempt)
+}
+
+// A storeListener passes the result of a page to its urlstore.Store.
+type storeListener struct {
+	store urlstore.Store
+	page  *urlstore.Page
+}
+
+// Ended implements fed.Listener.
+func (l storeListener) Ended(_ *fed.Page, r feed.Result) { l.store.End(l.page, pageResultOf(r)) }
+
+// Lapsed implements fed.Listener.
+func (l storeListener) Lapsed(_ *fed.Page, r feed.Result) { l.store.End(l.page, pageResultOf(r)) }
+
+// forget removes a page that has ended.
+func (q *urlQueue) forget(page *fed.Page) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.open, page)
 }
 
 // exempt makes the collector accept a page that it may have visited before it failed, until stop is
@@ -486,262 +513,4 @@ func requestOf(p *urlstore.Page) ([]byte, error) {
 		return nil, err
 	}
 	return (&colly.Request{URL: u, Method: http.MethodGet, Depth: max(p.Depth, 1)}).Marshal()
-}
-
-// A fedPage is a page that a sitemap lists, from the moment when the collector gets it until its
-// request is done. It is in the request's Context. The pages that the callbacks of that request
-// visit have the same Context, so the fedPage belongs to the first request that claims it. The
-// methods that the hooks call do nothing if the fedPage is nil.
-type fedPage struct {
-	done  func(feed.Result)
-	from  string                        // the host that led to it
-	owner atomic.Pointer[colly.Request] // the request that has claimed it; nil if none has
-
-	// stored is set if the page is in a urlstore.Store, and not listed by a sitemap.
-	stored bool
-	// recorded is set if the option Frontier has recorded the page, so that it can go back.
-	recorded bool
-	// unaccepted is set if the collector was not asked whether it accepts the page. So the visit
-	// that it has accepted for this URL belongs to another request.
-	unaccepted bool
-	// settles is set if the result counts only when the last callback of the user has returned,
-	// because the callbacks may visit further pages. The hooks then call settle.
-	settles bool
-
-	// keep records the validators of a page that is stored, when it is done. It is nil before the
-	// last callback.
-	keep func()
-
-	// hookMayFail is set if Colly may call no hook after the exchange. It is valid when the page is
-	// claimed.
-	hookMayFail bool
-
-	// mu protects the fields below it.
-	mu     sync.Mutex
-	timer  *time.Timer
-	ended  bool         // its result is known
-	found  *feed.Result // the result that the hooks have found; nil if there is none. See settles.
-	lapsed bool         // no hook was called for fedLimit
-	sent   bool         // its exchange has ended, and hookMayFail is set
-}
-
-// ctxPage is the key of a fedPage, or of its name, in the Context of a request.
-const ctxPage = "collyrobots.page"
-
-// fedLimit is how long the plugin waits for a hook of a fed page that Colly may never call. Colly
-// does not report that a later OnRequest callback has aborted a request, that the character set of
-// a page was not detected, or that a request of a queue was refused.
-const fedLimit = 10 * time.Second
-
-// newFedPage returns a page that the host from has led to. done is called with the result of the
-// page. If a hook is late, done is called twice: when fedLimit has passed, and with the result.
-func newFedPage(from string, done func(feed.Result)) *fedPage {
-	return &fedPage{done: done, from: from}
-}
-
-// claimed reports whether a request has claimed the page.
-func (p *fedPage) claimed() bool { return p.owner.Load() != nil }
-
-// await gives the page up unless a hook is called for it within fedLimit.
-func (p *fedPage) await() {
-	if p == nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.awaitLocked()
-}
-
-// awaitHook is like await, for the hook that should follow the exchange. It has no effect if that
-// hook is certain. The hook may be late, because Colly calls it after the delay of a LimitRule.
-func (p *fedPage) awaitHook() {
-	if p == nil || !p.hookMayFail {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.sent = true
-	p.awaitLocked()
-}
-
-// awaitClaim is like await, unless the page is claimed.
-func (p *fedPage) awaitClaim() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.claimed() {
-		p.awaitLocked()
-	}
-}
-
-// awaitLocked is await. p.mu is held.
-func (p *fedPage) awaitLocked() {
-	if p.ended {
-		return
-	}
-	if p.timer == nil {
-		p.timer = time.AfterFunc(fedLimit, p.lapse)
-	} else {
-		p.timer.Reset(fedLimit)
-	}
-}
-
-// lapse is called when no hook was called for the page in time.
-func (p *fedPage) lapse() {
-	p.mu.Lock()
-	over := p.ended || p.lapsed || p.found != nil
-	sent := p.sent
-	p.lapsed = true
-	p.mu.Unlock()
-	switch {
-	case over:
-	case !p.claimed():
-		p.done(feed.Skipped)
-	case sent:
-		p.done(feed.Silent)
-	default:
-		p.done(feed.Unsent)
-	}
-}
-
-// stopWait ends the wait of await, because a hook was called.
-func (p *fedPage) stopWait() {
-	if p == nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.timer != nil {
-		p.timer.Stop()
-	}
-}
-
-// end reports the result of the page, which its hooks have found. Only the first call has an
-// effect.
-func (p *fedPage) end(result feed.Result) {
-	if p == nil {
-		return
-	}
-	p.stopWait()
-	p.mu.Lock()
-	if p.settles {
-		if p.found == nil {
-			p.found = &result
-		}
-		p.mu.Unlock()
-		return
-	}
-	over := p.ended
-	p.ended = true
-	p.mu.Unlock()
-	if !over {
-		p.done(result)
-	}
-}
-
-// aborted reports that a callback has aborted the request of the page.
-func (p *fedPage) aborted() {
-	if p != nil && p.stored {
-		p.endNow(feed.Done)
-		return
-	}
-	p.end(feed.Skipped)
-}
-
-// settle is called after the last callback of the user. It reports the result that was passed to
-// end, if any.
-func (p *fedPage) settle() {
-	if p == nil {
-		return
-	}
-	p.mu.Lock()
-	over := p.ended || p.found == nil
-	p.ended = p.ended || p.found != nil
-	p.mu.Unlock()
-	if !over {
-		p.done(*p.found)
-	}
-}
-
-// endNow is end and settle, for a page that gets no other hook.
-func (p *fedPage) endNow(result feed.Result) {
-	p.end(result)
-	p.settle()
-}
-
-// over reports whether the result of the page is known, or the page was given up.
-func (p *fedPage) over() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.ended || p.lapsed
-}
-
-// fedPages finds the fed page in the Context of a request. colly/queue serializes its requests, so
-// their Context contains the name of the page.
-type fedPages struct {
-	inUse  atomic.Bool // pages may be fed; if false, no Context is searched
-	byName sync.Map    // *fedPage by name
-}
-
-// name gives p a name until its result is known. The name is unique, even among other processes.
-func (f *fedPages) name(p *fedPage) string {
-	name := fmt.Sprintf("%016x%016x", rand.Uint64(), rand.Uint64())
-	f.inUse.Store(true)
-	f.byName.Store(name, p)
-	done := p.done
-	p.done = func(r feed.Result) {
-		if r != feed.Silent && r != feed.Unsent {
-			f.byName.Delete(name)
-		}
-		done(r)
-	}
-	return name
-}
-
-// in returns the page in a Context, or nil.
-func (f *fedPages) in(ctx *colly.Context) *fedPage {
-	if !f.inUse.Load() {
-		return nil
-	}
-	switch p := ctx.GetAny(ctxPage).(type) {
-	case *fedPage:
-		return p
-	case string:
-		if p, ok := f.byName.Load(p); ok {
-			return p.(*fedPage)
-		}
-	}
-	return nil
-}
-
-// claim gives the fed page in the Context of r to r, unless another request has claimed it.
-// hookMayFail says that Colly may call no hook after the exchange of r. claim returns the page that
-// r has claimed, or nil.
-func (f *fedPages) claim(r *colly.Request, hookMayFail bool) *fedPage {
-	p := f.in(r.Ctx)
-	if p == nil {
-		return nil
-	}
-	if p.owner.CompareAndSwap(nil, r) {
-		p.stopWait()
-		p.hookMayFail = hookMayFail
-	}
-	return f.of(r)
-}
-
-// of returns the page in the Context of r if r has claimed it, and nil otherwise.
-func (f *fedPages) of(r *colly.Request) *fedPage {
-	p := f.in(r.Ctx)
-	if p == nil || p.owner.Load() != r {
-		return nil
-	}
-	return p
-}
-
-// fedPageOf returns the fed page of r: the one that did not wait in a urlstore.Store, or the one in
-// its Context that r has claimed. It returns nil if there is none.
-func (c *core) fedPageOf(r *colly.Request) *fedPage {
-	if a := c.tracked.Get(r); a != nil && a.attempt != nil {
-		return a.attempt
-	}
-	return c.fed.of(r)
 }

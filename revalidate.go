@@ -165,7 +165,7 @@ func (h *hooks) skipFresh(q *gate.Request, r *colly.Request) {
 	page := h.fedPageOf(r)
 	h.unchanged(r, 0)
 	h.finish(r, http.StatusNotModified, outcome{})
-	page.settle()
+	page.Settle()
 }
 
 // keeper returns a function that records the page of a response. It must be called when the page is

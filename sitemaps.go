@@ -14,6 +14,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/exchange"
+	"github.com/collyrobots/collyrobots/internal/fed"
 	"github.com/collyrobots/collyrobots/internal/feed"
 	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/judge"
@@ -237,23 +238,23 @@ func (f *feeder) Visit(site dialect.Authority, e sitemap.Entry, done func(feed.R
 		done(feed.Done)
 		return true
 	}
-	page := newFedPage(leaderOf(site, e.Sitemap, e.Loc), done)
+	page := fed.Listed(leaderOf(site, e.Sitemap, e.Loc), done)
 	ctx := contextOf(e)
-	ctx.Put(ctxPage, page)
+	ctx.Put(fed.Key, page)
 	err := f.visit(e.Loc, ctx)
 	o := outcomeOf(err)
-	if err != nil && !page.claimed() {
-		page.end(o.ofVisit())
+	if err != nil && !page.IsClaimed() {
+		page.End(o.ofVisit())
 		return false
 	}
 	switch {
 	case err != nil:
-		page.end(o.ofPage(f.c.Context, 0))
+		page.End(o.ofPage(f.c.Context, 0))
 	case f.c.Async:
 	case f.c.Context.Err() != nil:
-		page.end(feed.Unfinished)
+		page.End(feed.Unfinished)
 	default:
-		page.end(feed.Skipped) // no hook has ended the page, so a callback has aborted the request
+		page.End(feed.Skipped) // no hook has ended the page, so a callback has aborted the request
 	}
 	return true
 }

@@ -101,6 +101,9 @@ const importRules = `
 	# The walk over the sitemaps of a site. It knows sitemaps but not Colly.
 	internal/feed:     ./dialect ./sitemap ./store ./internal/feed/hashset ./internal/feed/resume ./internal/hostname ./internal/redact ./internal/weburl
 
+	# Pages between a sitemap or a store and the last hook of their requests.
+	internal/fed:      github.com/gocolly/colly/v2 ./internal/feed !io !os !net/http !log
+
 	# Which pages earlier runs have done. It does not know how files and pages are fetched.
 	internal/feed/resume: ./internal/feed/hashset ./store !io !os
 	internal/feed/hashset: !io !os !net !log
@@ -133,7 +136,7 @@ const importRules = `
 	internal/sigverify: !log !os
 
 	# The root package combines them.
-	.:                 ./report ./store/pacer ./store/urlstore ./webbotauth ./robotstags ./dialect ./sitemap ./store ./usage ./internal/arrivals ./internal/backend ./internal/exchange ./internal/fanout ./internal/feed ./internal/gate ./internal/hostname ./internal/judge ./internal/metatags ./internal/netguard ./internal/nofollow ./internal/pace ./internal/policy ./internal/redact ./internal/reporter ./internal/revalidate ./internal/seconds ./internal/track ./internal/typednil ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage golang.org/x/time/rate !reflect
+	.:                 ./report ./store/pacer ./store/urlstore ./webbotauth ./robotstags ./dialect ./sitemap ./store ./usage ./internal/arrivals ./internal/backend ./internal/exchange ./internal/fanout ./internal/fed ./internal/feed ./internal/gate ./internal/hostname ./internal/judge ./internal/metatags ./internal/netguard ./internal/nofollow ./internal/pace ./internal/policy ./internal/redact ./internal/reporter ./internal/revalidate ./internal/seconds ./internal/track ./internal/typednil ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage golang.org/x/time/rate !reflect
 
 	# The pages of a crawl, on disk. It does not know Colly or robots.txt.
 	frontier:           ./store ./store/urlstore !net/http

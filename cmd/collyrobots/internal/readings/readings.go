@@ -4,6 +4,7 @@ package readings
 
 import (
 	"bytes"
+	"errors"
 	"net/url"
 	"strings"
 
@@ -109,10 +110,20 @@ func isHex(c byte) bool { return '0' <= c && c <= '9' || 'A' <= c && c <= 'F' ||
 // notURL is the error of a text that is neither a URL nor a path.
 const notURL = "neither a URL with http or https nor a path that begins with a slash"
 
-// isURL reports whether a site can be asked for a URL or a path.
-func isURL(s string, u *url.URL) bool {
-	hasSite := (u.Scheme == "http" || u.Scheme == "https" || u.Scheme == "ftp") && u.Host != ""
-	return hasSite || strings.HasPrefix(s, "/")
+// faultOf returns the reason why no request can be sent to a URL or a path, or "".
+func faultOf(s string, u *url.URL) string {
+	if strings.HasPrefix(s, "/") {
+		return ""
+	}
+	if u.Host == "" {
+		return notURL
+	}
+	_, err := dialect.AuthorityOf(u)
+	var unusable *dialect.URLError
+	if errors.As(err, &unusable) {
+		return unusable.Reason
+	}
+	return ""
 }
 
 // tokenOf returns the product token in a name, which may be a User-Agent header.
@@ -244,8 +255,8 @@ func (r *Reader) groupIn(d dialect.Dialect) Group {
 func (r *Reader) read(text string, dialects []dialect.Dialect) URL {
 	result := URL{URL: text}
 	sent := SentURL(text)
-	if !isURL(text, sent) {
-		result.Error = notURL
+	result.Error = faultOf(text, sent)
+	if result.Error != "" {
 		return result
 	}
 	if r.isTDM {

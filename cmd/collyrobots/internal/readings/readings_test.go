@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/usage"
 )
 
@@ -130,6 +131,24 @@ func TestNoURL(t *testing.T) {
 		got := new(Reader).Answer(Question{Text: []byte(shop), URLs: []string{text}}).URLs[0]
 		if got.Error != notURL || got.Readings != nil || got.Usage != nil {
 			t.Errorf("%q: %+v", text, got)
+		}
+	}
+}
+
+// TestUnusualURLs checks that each URL has readings or the reason why no request can be sent to it. Package
+// net/url rejects some of the URLs itself.
+func TestUnusualURLs(t *testing.T) {
+	for _, test := range kit.UnusualURLs {
+		got := new(Reader).Answer(Question{Text: []byte(shop), URLs: []string{test.URL}}).URLs[0]
+		want := test.Reason
+		switch {
+		case strings.ContainsRune(test.URL, 0) || want != "" && got.Error == notURL:
+			want = notURL
+		case want == kit.NotWeb:
+			want = "the scheme is not http, https or ftp"
+		}
+		if !strings.Contains(got.Error, want) || (got.Error == "") != (want == "") || (got.Readings == nil) != (want != "") {
+			t.Errorf("%.60q: error %q, readings %v, want error %q", test.URL, got.Error, got.Readings, want)
 		}
 	}
 }

@@ -11,12 +11,11 @@
 // The log is a Merkle tree in the formats of C2SP, so other tools can read it: tlog-tiles for the
 // entries and the tree, and tlog-checkpoint, an Ed25519-signed note, for its size and root. Once
 // another party has a checkpoint, no entry before it can be changed, removed or inserted without
-// notice. It cannot be proved that everything was logged. Package audit/witness sends the checkpoints
-// to a witness, which cosigns them.
+// notice. It cannot be proved that everything was logged.
 //
 // # Files
 //
-//	checkpoint        the last checkpoint, with the cosignatures of witnesses
+//	checkpoint        the last checkpoint
 //	tile/entries/...  the entries, 256 in a file
 //	tile/0/... etc.   the hashes of the tree
 //	pending-N         entries after the last full file of entries
@@ -33,5 +32,6 @@
 //	{"log":{"kind":"opened",...},"salt":"...","v":1}
 //
 // The entry of a robots event has the SHA-256 of the file, if the rules of a file are in force.
-// Because of the salt, an erased entry cannot be found by trial.
+// Because of the salt, an entry cannot be found by trial from its hash, which proofs of other entries
+// have.
 package audit

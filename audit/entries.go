@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"os"
-	"path/filepath"
 
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
@@ -15,9 +13,8 @@ import (
 	"github.com/collyrobots/collyrobots/audit/internal/tiles"
 )
 
-// Entries returns the entries of the log in a folder with their indexes, in order. Erased entries
-// are skipped. An entry that cannot be read has an error and is zero. Entries checks no hashes; see
-// Verify.
+// Entries returns the entries of the log in a folder with their indexes, in order. An entry
+// that cannot be read has an error and is zero. Entries checks no hashes; see Verify.
 func Entries(dir string) iter.Seq2[IndexedEntry, error] {
 	return func(yield func(IndexedEntry, error) bool) {
 		reader := tiles.NewReader(dir)
@@ -32,7 +29,7 @@ func Entries(dir string) iter.Seq2[IndexedEntry, error] {
 				err = fmt.Errorf("audit: %s: %s", dir, s.fault)
 			case s.err != nil:
 				err = fmt.Errorf("audit: entry %d of %s: %w", s.Index, dir, s.err)
-			case len(s.Item.Entry) == 0:
+			case s.Item.Entry == nil:
 				continue
 			default:
 				err = nil
@@ -97,9 +94,7 @@ func prove(dir string, index uint64) ([]byte, error) {
 	}
 	var b bytes.Buffer
 	b.WriteString("c2sp.org/tlog-proof@v1\n")
-	if len(entry) > 0 {
-		fmt.Fprintf(&b, "extra %s\n", base64.StdEncoding.EncodeToString(entry))
-	}
+	fmt.Fprintf(&b, "extra %s\n", base64.StdEncoding.EncodeToString(entry))
 	fmt.Fprintf(&b, "index %d\n", index)
 	for _, h := range hashes {
 		fmt.Fprintf(&b, "%s\n", h)
@@ -110,7 +105,7 @@ func prove(dir string, index uint64) ([]byte, error) {
 }
 
 // CheckProof checks a proof of Prove with the key of the log, the content of key.pub. It returns
-// the entry. It fails if the entry was erased, because a proof then has only a hash.
+// the entry.
 func CheckProof(proof []byte, key string) (IndexedEntry, error) {
 	e, err := checkProof(proof, key)
 	if err != nil {
@@ -163,39 +158,4 @@ func checkProof(proof []byte, key string) (e IndexedEntry, err error) {
 	}
 	e.Entry, err = decodeEntry(entry)
 	return e, err
-}
-
-// Erase removes the texts of entries from the log in a folder, for example because the law demands
-// that. The log must not be open. The hashes of the entries stay in the tree, so the other entries
-// are still proved, and the random salt keeps the erased text from being found by trial. Verify
-// counts erased entries, and its report is then not OK, because they may have been those of faults.
-// Copies of the log, and robots.txt files, are not erased.
-func Erase(dir string, indexes ...uint64) error {
-	err := erase(dir, indexes)
-	if err != nil {
-		return fmt.Errorf("audit: cannot erase entries of %s: %w", dir, err)
-	}
-	return nil
-}
-
-func erase(dir string, indexes []uint64) error {
-	if _, err := os.Stat(filepath.Join(dir, "lock")); err != nil {
-		return err
-	}
-	lock, err := lockFolder(dir)
-	if err != nil {
-		return err
-	}
-	defer lock.Close()
-	signed, _, err := looseCheckpoint(tiles.NewReader(dir))
-	if err != nil {
-		return err
-	}
-	for _, index := range indexes {
-		err := tiles.Erase(dir, uint64(signed.N), index)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -51,8 +50,6 @@ const (
 // An entry is on the disk 250 ms after its event was delivered, and a checkpoint is written every
 // ten seconds and by Close. So a process that is killed loses the events of less than a second.
 //
-// A witness that is slow or fails delays neither Event nor a checkpoint.
-//
 // If the disk cannot be written, the function of OnError is called once. The Log keeps up to 4 MiB of entries in
 // memory, and writes them when the disk can be written again. Further events are counted, and their
 // number is logged.
@@ -65,15 +62,13 @@ type Log struct {
 	ended   chan struct{} // closed when run has returned
 	added   chan struct{} // has an element if there may be an event since the last call of idle
 
-	witnesses []*witness
-
 	// mu protects the fields below it. It is held while the log writes to the disk.
 	mu         sync.Mutex
 	lock       *os.File
 	writer     *tiles.Writer
 	entry      []byte                     // the memory of the last entry, for the next one
 	bodies     map[[sha256.Size]byte]bool // the robots.txt files that are in the folder
-	signed     checkpoint                 // the last checkpoint
+	signed     tlog.Tree                  // that of the last checkpoint
 	lost       int                        // events that could not be written, and are not logged yet
 	failing    bool                       // a write has failed, and OnError was called
 	closed     bool
@@ -121,8 +116,6 @@ func open(dir string, c config) (*Log, error) {
 		added:   make(chan struct{}, 1),
 		lock:    lock,
 		bodies:  make(map[[sha256.Size]byte]bool),
-
-		witnesses: c.witnesses,
 	}
 	var signed tlog.Tree
 	l.key, signed, err = openKey(dir, c.key)
@@ -253,17 +246,9 @@ func writeWhole(name string, content []byte) error {
 	return nil
 }
 
-// run writes the entries at intervals, and asks the witnesses, until Close is called.
+// run writes the entries at intervals until Close is called.
 func (l *Log) run() {
 	defer close(l.ended)
-	var following sync.WaitGroup
-	defer following.Wait()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	for _, w := range l.witnesses {
-		following.Go(func() { l.follow(ctx, w) })
-	}
-	l.wakeWitnesses()
 	opened := time.Now()
 	signed := time.Duration(0) // when the last checkpoint was due, after opened
 	for {
@@ -284,17 +269,15 @@ func (l *Log) run() {
 		l.flush(due)
 		if due {
 			signed = time.Since(opened).Truncate(checkpointEvery)
-			l.wakeWitnesses()
 		}
 	}
 }
 
-// idle reports whether there is nothing to do until the next event. A witness that has failed is
-// asked again without one.
+// idle reports whether there is nothing to do until the next event.
 func (l *Log) idle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.writer.Size() == uint64(l.signed.tree.N) && l.lost == 0 && !l.failing && len(l.witnesses) == 0
+	return l.writer.Size() == uint64(l.signed.N) && l.lost == 0 && !l.failing
 }
 
 // flush writes the entries that are in memory, and a checkpoint if sign is true.
@@ -308,7 +291,7 @@ func (l *Log) flush(sign bool) {
 	if l.lost > 0 && l.notice(Notice{Kind: NoticeLost, Count: l.lost}) == nil {
 		l.lost = 0
 	}
-	if sign && l.writer.Size() > uint64(l.signed.tree.N) {
+	if sign && l.writer.Size() > uint64(l.signed.N) {
 		l.write(l.checkpoint)
 	}
 }
@@ -345,14 +328,9 @@ func (l *Log) checkpoint() error {
 	if err != nil {
 		return err
 	}
-	var c checkpoint
-	err = l.writer.Checkpoint(func(size uint64, root tlog.Hash) (text []byte, err error) {
-		text, err = l.key.sign(size, root)
-		c = checkpoint{tree: tlog.Tree{N: int64(size), Hash: root}, text: text}
-		return text, err
-	})
+	err = l.writer.Checkpoint(l.key.sign)
 	if err == nil {
-		l.signed = c
+		l.signed = tlog.Tree{N: int64(l.writer.Size()), Hash: l.writer.Root()}
 	}
 	return err
 }
@@ -370,9 +348,7 @@ func (l *Log) notice(n Notice) error {
 
 // Close writes all entries, a notice and a checkpoint. Close the plugins before, because their last
 // events come during Plugin.Close. It returns an error if something could not be written; the
-// entries that are on the disk then have no checkpoint. If there are witnesses, Close waits up to ten
-// seconds for their cosignatures; an error that is only about them is ErrWitness. A second call has
-// no effect.
+// entries that are on the disk then have no checkpoint. A second call has no effect.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	if l.closed {
@@ -383,11 +359,7 @@ func (l *Log) Close() error {
 	l.mu.Unlock()
 	close(l.end)
 	<-l.ended
-	err := l.finish()
-	if err == nil {
-		err = l.cosignLast()
-	}
-	err = errors.Join(err, l.release())
+	err := errors.Join(l.finish(), l.release())
 	if err != nil {
 		return fmt.Errorf("audit: cannot close %s: %w", l.dir, err)
 	}

@@ -20,8 +20,6 @@ type config struct {
 	key     string
 	onError func(error)
 	conceal concealer
-
-	witnesses []*witness
 }
 
 // configure applies opts and returns all of their faults.
@@ -54,9 +52,8 @@ func Key(text string) Option {
 
 // OnError sets a function that is called, on a goroutine of its own, when the log can no longer be
 // written, for example because the disk is full. The crawl continues without the log until the disk
-// can be written again. To stop the crawl instead, cancel its context in f. An error with ErrWitness
-// is about a witness; the log is written all the same. Without OnError the error is logged with
-// slog.Default.
+// can be written again. To stop the crawl instead, cancel its context in f. Without OnError the error
+// is logged with slog.Default.
 func OnError(f func(error)) Option {
 	return Option{set: func(c *config) error {
 		if f == nil {
@@ -65,46 +62,6 @@ func OnError(f func(error)) Option {
 		c.onError = f
 		return nil
 	}}
-}
-
-// Witness asks a witness of transparency logs (https://c2sp.org/tlog-witness) to cosign each
-// checkpoint. A cosignature shows that the witness has seen the entries at its time, and that the log
-// continues what it has seen before. Give the operator of the witness the content of key.pub. Each
-// call of Witness adds one. The usual form of this option is the function At of package
-// audit/witness, which has a post for package net/http.
-//
-// url is the submission prefix of the witness, and key its verifier key, with the signature type 4
-// (Ed25519 with a timestamp). The Log calls post at most once at a time for each witness, on a
-// goroutine of its own, so neither Event nor the crawl waits for the witness. A request takes at most
-// ten seconds. If a witness does not cosign a checkpoint, the function of OnError gets an error with
-// ErrWitness, and again only after the witness has worked. The Log asks again after ten seconds, and
-// after up to five minutes if the witness continues to fail. The cosignatures follow the signature
-// of the log in the file checkpoint.
-func Witness(url, key string, post Post) Option {
-	return Option{set: func(c *config) error {
-		k, err := parseWitnessKey(key)
-		if err != nil {
-			return fmt.Errorf("audit: Witness: %w", err)
-		}
-		address, err := parseWitnessURL(url)
-		if err != nil {
-			return fmt.Errorf("audit: Witness: %w", err)
-		}
-		if post == nil {
-			return errors.New("audit: Witness: the function is nil")
-		}
-		c.witnesses = append(c.witnesses, &witness{url: address, key: k, post: post, wake: make(chan struct{}, 1)})
-		return nil
-	}}
-}
-
-// parseWitnessURL returns the URL of the call add-checkpoint.
-func parseWitnessURL(text string) (string, error) {
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
-		return "", errors.New("the URL of the witness is malformed: want a URL such as https://witness.example/")
-	}
-	return u.JoinPath("add-checkpoint").String(), nil
 }
 
 // HashQueries replaces the query of each URL by a keyed hash, HMAC-SHA256 with the secret. Decisions

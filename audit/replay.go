@@ -242,9 +242,7 @@ func (p *replay) answered(s *stream, e *report.Event) {
 	x := p.exchange(e)
 	switch s.open[x] {
 	case 0:
-		if s.log.Erased == 0 { // otherwise its start may be erased
-			p.report.add(s.finding(CheckComplete, "the request has ended but not started"))
-		}
+		p.report.add(s.finding(CheckComplete, "the request has ended but not started"))
 	case 1:
 		delete(s.open, x)
 	default:
@@ -292,7 +290,7 @@ func (p *replay) gap(s *stream, e *report.Event) {
 	}
 	if before.log == s && e.Gap != 0 {
 		passed := max(e.Gap, 0)
-		if s.wasSet(gap, e) {
+		if wasSet(gap, e) {
 			p.report.add(s.finding(CheckComplete, "%s: the log shows %v since the last request to the host, and %v have passed", gapFault(gap), gap, passed))
 			gap = passed
 		}
@@ -333,9 +331,9 @@ func (last lastStart) overtook(now lastStart, e *report.Event, gap time.Duration
 
 // wasSet reports whether the gap between two times and the monotonic clock of the process disagree.
 // When a host joins a group, the Gap may count from its own last request, so only a time that went
-// back says something about a group. If entries were erased, a longer gap may have had requests.
-func (s *stream) wasSet(gap time.Duration, e *report.Event) bool {
-	forward := e.Group == "" && s.log.Erased == 0 && gap > max(e.Gap, 0)+clockTolerance
+// back says something about a group.
+func wasSet(gap time.Duration, e *report.Event) bool {
+	forward := e.Group == "" && gap > max(e.Gap, 0)+clockTolerance
 	return gap < -clockTolerance || forward
 }
 

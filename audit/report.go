@@ -27,10 +27,9 @@ type Report struct {
 // A LogReport describes one log.
 type LogReport struct {
 	Dir      string
-	Origin   string // the name in its checkpoints; "" if it has none
-	Signed   uint64 // the number of entries that the checkpoint covers
-	Unsigned uint64 // the number of entries after it
-	Erased   uint64
+	Origin   string    // the name in its checkpoints; "" if it has none
+	Signed   uint64    // the number of entries that the checkpoint covers
+	Unsigned uint64    // the number of entries after it
 	First    time.Time // of the first event; zero if there are none
 	Last     time.Time // of the last event
 	Starts   int       // requests that were sent
@@ -42,10 +41,6 @@ type LogReport struct {
 	// Readings are the dialects and product tokens of the decisions that could be repeated, in the
 	// order of their first decisions. There are at most 100.
 	Readings []Reading
-
-	// Cosignatures are those of the Witnesses of the Verifier: first on the last checkpoint, and then
-	// on the Checkpoints of the Verifier.
-	Cosignatures []Cosignature
 }
 
 // A Reading says how a crawl has read robots.txt.
@@ -75,13 +70,6 @@ func (r Reading) String() string {
 	return fmt.Sprintf("The crawl has read robots.txt in the dialect %v, with the rules for %s.", r.Dialect, names)
 }
 
-// A Cosignature says that a witness has seen a log at a time.
-type Cosignature struct {
-	Witness string    // the name of the witness
-	Entries uint64    // the number of entries that the log had: they are not newer than Time
-	Time    time.Time // by the clock of the witness, in whole seconds
-}
-
 // A Check is one of the things that Verify checks. It is a stable short code.
 type Check string
 
@@ -109,8 +97,7 @@ var checks = []struct {
 type CheckReport struct {
 	Check     Check
 	Checked   int // how many things were checked: requests, gaps, decisions, entries
-	Unchecked int // how many could not be checked: the log has only hashes, they are erased, or a transport did not report a start in time
-	Erased    int // the erased entries among them; 0 for CheckTree, which needs no texts
+	Unchecked int // how many could not be checked: the log has only hashes, or a transport did not report a start in time
 	Faults    int
 }
 
@@ -137,35 +124,20 @@ func shorten(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "..."
 }
 
-// OK reports whether there are no faults and no erased entries. An erased entry may have been that of
-// a fault.
+// OK reports whether there are no faults.
 func (r *Report) OK() bool {
 	for _, c := range r.Checks {
-		if c.Faults > 0 || c.Erased > 0 {
+		if c.Faults > 0 {
 			return false
 		}
 	}
 	return true
 }
 
-// erased counts an erased entry for each check that needs its text.
-func (r *Report) erased() {
-	for i := range r.Checks {
-		c := &r.Checks[i]
-		if c.Check != CheckTree {
-			c.Erased++
-			c.Unchecked++
-		}
-	}
-}
-
 // result returns the result of the check in one or two words.
 func (c CheckReport) result() string {
-	switch {
-	case c.Faults > 0:
+	if c.Faults > 0 {
 		return fmt.Sprintf("%d faults", c.Faults)
-	case c.Erased > 0:
-		return "not checkable"
 	}
 	return "ok"
 }
@@ -209,9 +181,9 @@ func (f Finding) String() string {
 
 // limits says what a report does not prove.
 const limits = `What this proves: the entries that a checkpoint covers are those that the holder of the key signed. If another
-party holds the checkpoint, they cannot have been changed since then. A witness that has cosigned it is such a party.
+party holds the checkpoint, they cannot have been changed since then.
 What this does not prove: that every request was logged, and that the times are true. Dates that servers sent
-are compared with the clock of the log. No entry is newer than its cosignatures.
+are compared with the clock of the log.
 `
 
 // WriteText writes the report as text: a table of the checks, the exceptions, the faults, and what
@@ -247,13 +219,6 @@ func (r *Report) writeNotes(b *strings.Builder, l LogReport) {
 	}
 	if l.Open > 0 {
 		fmt.Fprintf(b, "  %d requests have no end.\n", l.Open)
-	}
-	if l.Erased > 0 {
-		fmt.Fprintf(b, "  %d entries were erased, so only the tree could be checked completely.\n", l.Erased)
-	}
-	for _, c := range l.Cosignatures {
-		fmt.Fprintf(b, "  %s has cosigned the first %d entries at %s.\n",
-			c.Witness, c.Entries, c.Time.UTC().Format(time.DateTime))
 	}
 	if l.OwnKey {
 		b.WriteString("  The key was found in the folder itself. Compare key.pub with the key that you know.\n")

@@ -15,7 +15,7 @@ import (
 type scanned struct {
 	tiles.Item        // only the Index if there is a fault
 	fault      string // "" for an entry
-	entry      Entry  // zero if Item.Entry is empty or there is an error
+	entry      Entry  // zero if Item.Entry is nil or there is an error
 	err        error  // why Item.Entry cannot be read
 }
 
@@ -56,7 +56,7 @@ func decodeAll(batch []scanned) {
 		all.Go(func() {
 			for i := range part {
 				s := &part[i]
-				if len(s.Item.Entry) > 0 {
+				if s.Item.Entry != nil {
 					s.entry, s.err = decodeEntry(s.Item.Entry)
 				}
 			}

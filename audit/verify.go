@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,11 +33,6 @@ type Verifier struct {
 	// Checkpoints are checkpoints that another party holds. Each must be signed by the key of one of
 	// the logs, which must have its entries.
 	Checkpoints [][]byte
-	// Witnesses are the verifier keys of witnesses. Each of them must have cosigned the last
-	// checkpoint of each log. Keys with the same name are those of one witness, and a cosignature
-	// with any of them is enough. No entry may be more than a minute newer than a cosignature of its
-	// log. The cosignatures of Checkpoints count for the times of entries, and are reported.
-	Witnesses []string
 }
 
 // Verify checks the logs in these folders. The result says which faults there are. The error says
@@ -86,7 +80,6 @@ type stream struct {
 	clock  logClock
 	held   []int          // the indexes of the Verifier's Checkpoints that are of this log
 	open   map[uint64]int // requests that have started and not ended, by replay.exchange
-	late   []bool         // for each cosignature of log, whether an entry that is newer was reported
 
 	index   uint64    // of the current entry
 	entry   Entry     // the current entry
@@ -144,75 +137,19 @@ func (v *Verifier) checkpoint(reader tiles.Reader, s *stream) (signed tlog.Tree,
 		s.fault(CheckTree, 0, err.Error())
 		return emptyTree, nil
 	}
-	witnesses := v.witnesses(s)
-	s.cosignatures(text, signed, witnesses, true)
 	for i, text := range v.Checkpoints {
 		tree, origin, err := openCheckpoint(text, keys)
 		if err != nil || origin != s.log.Origin {
 			continue // it is that of another log
 		}
 		s.held = append(s.held, i)
-		s.cosignatures(text, tree, witnesses, false)
-		switch {
-		case tree.N > signed.N:
+		if tree.N > signed.N {
 			s.fault(CheckTree, uint64(signed.N), fmt.Sprintf("the log has %d entries, and another party holds a checkpoint of %d", signed.N, tree.N))
-		default:
-			earlier = append(earlier, tree)
+			continue
 		}
+		earlier = append(earlier, tree)
 	}
 	return signed, earlier
-}
-
-// witnesses returns the keys of the witnesses by their names.
-func (v *Verifier) witnesses(s *stream) map[string][]note.Verifier {
-	keys := make(map[string][]note.Verifier)
-	for i, text := range v.Witnesses {
-		key, err := parseWitnessKey(text)
-		switch {
-		case err != nil:
-			s.fault(CheckTree, 0, fmt.Sprintf("%v: %q", err, text))
-		case !slices.Contains(v.Witnesses[:i], text):
-			keys[key.name] = append(keys[key.name], key)
-		}
-	}
-	return keys
-}
-
-// cosignatures reports the cosignatures of a checkpoint of the log. If it is the last one, each
-// witness must have cosigned it.
-func (s *stream) cosignatures(text []byte, tree tlog.Tree, witnesses map[string][]note.Verifier, last bool) {
-	for _, name := range slices.Sorted(maps.Keys(witnesses)) {
-		n, err := note.Open(text, note.VerifierList(witnesses[name]...))
-		var without *note.UnverifiedNoteError
-		switch {
-		case errors.As(err, &without):
-			if last {
-				s.fault(CheckTree, uint64(tree.N), fmt.Sprintf("%s has not cosigned the last checkpoint", name))
-			}
-			continue
-		case err != nil:
-			s.fault(CheckTree, uint64(tree.N), fmt.Sprintf("the cosignature of %s cannot be verified: %v", name, err))
-			continue
-		}
-		for _, signature := range n.Sigs {
-			s.log.Cosignatures = append(s.log.Cosignatures, Cosignature{Witness: name, Entries: uint64(tree.N), Time: cosignedAt(signature)})
-		}
-	}
-	s.late = make([]bool, len(s.log.Cosignatures))
-}
-
-// checkCosigned reports the current entry if it is newer than a cosignature that covers it, once for
-// each cosignature.
-func (s *stream) checkCosigned() {
-	for i, c := range s.log.Cosignatures {
-		late := s.at.Sub(c.Time)
-		if s.late[i] || s.index >= c.Entries || late <= witnessTolerance {
-			continue
-		}
-		s.late[i] = true
-		s.report.add(s.finding(CheckComplete, "the clock of the log or of %s is wrong: it has cosigned the entry at %s, which is %v before the time of the entry",
-			c.Witness, c.Time.Format(time.DateTime), late.Round(time.Second)))
-	}
 }
 
 var emptyTree = tlog.Tree{Hash: tiles.EmptyRoot}
@@ -283,10 +220,6 @@ func (s *stream) advance() bool {
 		switch {
 		case item.Item.Entry == nil:
 			continue
-		case len(item.Item.Entry) == 0:
-			s.log.Erased++
-			s.report.erased()
-			continue
 		case item.err != nil:
 			s.fault(CheckComplete, item.Index, "the entry cannot be read: "+item.err.Error())
 			continue
@@ -294,7 +227,6 @@ func (s *stream) advance() bool {
 		s.index = item.Index
 		s.entry = item.entry
 		s.at = item.entry.time()
-		s.checkCosigned()
 		return true
 	}
 }

@@ -32,14 +32,14 @@ import (
 //     dialect. There are no response records, because those have HTTP headers, and the log has none.
 //   - a revisit record each time that the same file was read again.
 //   - a metadata record for each entry, with its index and its bytes. So the tree can be computed
-//     from the records and compared with the checkpoint, if no entry was erased.
+//     from the records and compared with the checkpoint.
 //
 // WARC-Date is the time of the entry, or the time when robots.txt was read or confirmed. A
 // robots.txt that the option RobotsTxt replaces has a URI with its hash (RFC 6920), because the site
 // did not send it. All digests are SHA-256, and the identifiers are derived from the entries:
 // ExportWARC writes the same bytes each time, as long as the log and this module do not change.
 //
-// Erased entries have no records. Concealed URLs stay concealed. The error is an [ErrDamaged] if a
+// Concealed URLs stay concealed. The error is an [ErrDamaged] if a
 // robots.txt or an entry is missing or was changed; everything else was then written. ExportWARC
 // verifies no signature and no decision; see [Verify]. Its memory does not depend on the number of
 // entries.

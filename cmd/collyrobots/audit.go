@@ -22,7 +22,6 @@ const auditUsage = `Usage: collyrobots audit verify [flags] DIR...
        collyrobots audit site [flags] DIR... HOST
        collyrobots audit prove DIR ENTRY
        collyrobots audit export [flags] DIR...
-       collyrobots audit erase DIR ENTRY...
 
 Works with the logs that package audit has written.
 
@@ -30,9 +29,8 @@ Works with the logs that package audit has written.
   site    says what a crawl did to a host
   prove   prints the proof that a log has an entry (tlog-proof)
   export  prints the entries as JSON lines or as CSV, or writes them and the robots.txt files as WARC
-  erase   removes the texts of entries, but not their hashes
 
-The exit status is 0, or 1 if a log has faults or erased entries, or 2 if it could not be read.`
+The exit status is 0, or 1 if a log has faults, or 2 if it could not be read.`
 
 // auditCommands are the commands below the command audit.
 var auditCommands = map[string]func(flags *flag.FlagSet, args []string, stdout, stderr io.Writer) (status int, err error){
@@ -40,7 +38,6 @@ var auditCommands = map[string]func(flags *flag.FlagSet, args []string, stdout, 
 	"site":   auditSite,
 	"prove":  auditProve,
 	"export": auditExport,
-	"erase":  auditErase,
 }
 
 // errUsage reports that the usage was printed.
@@ -58,7 +55,7 @@ func runAudit(args []string, _ io.Reader, stdout, stderr io.Writer) (status int)
 		if status, ok := parseFlags(flags, auditUsage, args, stderr); !ok {
 			return status
 		}
-		return fail(stderr, "audit", errors.New("want verify, site, prove, export or erase; collyrobots audit -h prints the usage"))
+		return fail(stderr, "audit", errors.New("want verify, site, prove or export; collyrobots audit -h prints the usage"))
 	}
 	flags := flag.NewFlagSet("audit "+name, flag.ContinueOnError)
 	status, err := run(flags, args[1:], stdout, stderr)
@@ -86,7 +83,6 @@ func auditArgs(flags *flag.FlagSet, args []string, stderr io.Writer, min int) (r
 func auditVerify(flags *flag.FlagSet, args []string, stdout, stderr io.Writer) (status int, err error) {
 	key := flags.String("key", "", "trust only this `key`: the content of key.pub; several are separated by commas")
 	checkpoint := flags.String("checkpoint", "", "compare the log with this earlier checkpoint in a `file`, which another party holds")
-	witnesses := flags.String("witness", "", "the witness with this `key` must have cosigned the last checkpoint; several are separated by commas")
 	asJSON := flags.Bool("json", false, "print the report as JSON")
 	dirs, status, err := auditArgs(flags, args, stderr, 1)
 	if err != nil {
@@ -95,9 +91,6 @@ func auditVerify(flags *flag.FlagSet, args []string, stdout, stderr io.Writer) (
 	var v audit.Verifier
 	if *key != "" {
 		v.Keys = strings.Split(*key, ",")
-	}
-	if *witnesses != "" {
-		v.Witnesses = strings.Split(*witnesses, ",")
 	}
 	if *checkpoint != "" {
 		text, err := os.ReadFile(*checkpoint)
@@ -168,40 +161,16 @@ func auditProve(flags *flag.FlagSet, args []string, stdout, stderr io.Writer) (s
 	if err != nil {
 		return status, err
 	}
-	indexes, err := entryNumbers(rest[1:2])
+	index, err := strconv.ParseUint(rest[1], 10, 64)
 	if err != nil {
-		return statusFailed, err
+		return statusFailed, fmt.Errorf("%q is not the number of an entry", rest[1])
 	}
-	proof, err := audit.Prove(rest[0], indexes[0])
+	proof, err := audit.Prove(rest[0], index)
 	if err != nil {
 		return statusFailed, err
 	}
 	_, err = stdout.Write(proof)
 	return statusOK, err
-}
-
-// auditErase runs the command audit erase.
-func auditErase(flags *flag.FlagSet, args []string, _, stderr io.Writer) (status int, err error) {
-	rest, status, err := auditArgs(flags, args, stderr, 2)
-	if err != nil {
-		return status, err
-	}
-	indexes, err := entryNumbers(rest[1:])
-	if err != nil {
-		return statusFailed, err
-	}
-	return statusOK, audit.Erase(rest[0], indexes...)
-}
-
-func entryNumbers(texts []string) (indexes []uint64, err error) {
-	for _, text := range texts {
-		index, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("%q is not the number of an entry", text)
-		}
-		indexes = append(indexes, index)
-	}
-	return indexes, nil
 }
 
 // auditExport runs the command audit export.

@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,12 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/mod/sumdb/note"
-
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit"
-	"github.com/collyrobots/collyrobots/audit/witness"
-	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/witnesstest"
 	"github.com/collyrobots/collyrobots/internal/tooltest"
 	"github.com/collyrobots/collyrobots/report"
 )
@@ -83,41 +78,6 @@ func TestAuditVerify(t *testing.T) {
 	}
 }
 
-// TestAuditVerifyWitness checks the flag -witness with a key that has cosigned the log, and with
-// another one.
-func TestAuditVerifyWitness(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "log")
-	private, public, err := note.GenerateKey(nil, "example.com/crawl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := witnesstest.New("witness.example/w1")
-	w.Know(public)
-	server := httptest.NewServer(w)
-	defer server.Close()
-	l, err := audit.Open(dir, audit.Key(private), witness.At(server.URL, w.Key()))
-	if err == nil {
-		err = l.Close()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	status, out, errs := call(t, "", "audit", "verify", "-witness", w.Key(), "-key", public, dir)
-	if status != statusOK || errs != "" || !strings.Contains(out, "\n  witness.example/w1 has cosigned the first 2 entries at 20") {
-		t.Errorf("status %d, errors %q, output\n%s", status, errs, out)
-	}
-	status, out, _ = call(t, "", "audit", "verify", "-json", "-witness", w.Key(), dir)
-	var report audit.Report
-	if err := json.Unmarshal([]byte(out), &report); status != statusOK || err != nil || len(report.Logs[0].Cosignatures) != 1 || report.Logs[0].Cosignatures[0].Entries != 2 {
-		t.Errorf("status %d, %v, output\n%s", status, err, out)
-	}
-	other := witnesstest.New("witness.example/w2")
-	status, out, _ = call(t, "", "audit", "verify", "-witness", w.Key()+","+other.Key(), dir)
-	if status != statusNegative || !strings.Contains(out, "witness.example/w2 has not cosigned the last checkpoint") {
-		t.Errorf("status %d, output\n%s", status, out)
-	}
-}
-
 func TestAuditSite(t *testing.T) {
 	dir := auditLog(t, time.Second)
 	status, out, errs := call(t, "", "audit", "site", dir, "a.test")
@@ -136,7 +96,7 @@ func TestAuditSite(t *testing.T) {
 	}
 }
 
-func TestAuditProveAndErase(t *testing.T) {
+func TestAuditProve(t *testing.T) {
 	dir := auditLog(t, time.Second)
 	key, err := os.ReadFile(filepath.Join(dir, "key.pub"))
 	if err != nil {
@@ -146,13 +106,6 @@ func TestAuditProveAndErase(t *testing.T) {
 	e, err := audit.CheckProof([]byte(out), strings.TrimSpace(string(key)))
 	if status != statusOK || errs != "" || err != nil || e.Index != 2 || e.Event.Status != 200 {
 		t.Errorf("status %d, errors %q, %v, %+v", status, errs, err, e)
-	}
-	if status, _, errs := call(t, "", "audit", "erase", dir, "2", "3"); status != statusOK || errs != "" {
-		t.Errorf("erase: status %d, errors %q", status, errs)
-	}
-	status, out, _ = call(t, "", "audit", "verify", dir)
-	if status != statusNegative || !strings.Contains(out, "2 entries were erased") || !strings.Contains(out, "rules     not checkable ") {
-		t.Errorf("status %d, output\n%s", status, out)
 	}
 }
 
@@ -212,7 +165,7 @@ func TestAuditFaults(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none")
 	for _, args := range [][]string{
 		{}, {"look"}, {"verify"}, {"verify", none}, {"verify", dir, "-json"}, {"verify", "-checkpoint", none, dir},
-		{"site", dir}, {"prove", dir}, {"prove", dir, "x"}, {"prove", dir, "99"}, {"erase", dir, "99"}, {"erase", none, "1"},
+		{"site", dir}, {"prove", dir}, {"prove", dir, "x"}, {"prove", dir, "99"},
 		{"export", "-format", "xml", dir}, {"export", "-format", "warc", none}, {"export", "-format", "warc", "-host", "a.test", dir}, {"export"}, {"export", none}, {"verify", "-no-such-flag", dir},
 	} {
 		status, out, errs := call(t, "", append([]string{"audit"}, args...)...)

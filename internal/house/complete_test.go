@@ -81,7 +81,7 @@ func TestEachReasonIsListed(t *testing.T) {
 
 // publicPackages are the packages of the main module and of module audit that programs import.
 var publicPackages = []string{
-	".", "audit", "audit/witness", "conformance", "dialect", "robotstags", "robotstest", "sitemap", "store", "store/storetest", "usage",
+	".", "audit", "conformance", "dialect", "robotstags", "robotstest", "sitemap", "store", "store/storetest", "usage",
 	"view", "webbotauth",
 }
 

@@ -154,12 +154,7 @@ const importRules = `
 
 	# A log of what a crawl did on the wire, and its verification.
 	audit:                ./report ./audit/internal/tiles ./dialect golang.org/x/mod/sumdb/note golang.org/x/mod/sumdb/tlog !net/http
-	audit/witness:        ./audit
 	audit/internal/tiles: golang.org/x/mod/sumdb/tlog !net !log
-
-	# Witnesses for tests. They share nothing with package audit.
-	audit/internal/witnesstest: golang.org/x/mod/sumdb/note golang.org/x/mod/sumdb/tlog !log !os
-	cmd/collyrobots/internal/witnesstest: golang.org/x/mod/sumdb/note !log !os
 
 	# A web in memory for the tests of any spider.
 	robotstest:        ./dialect
@@ -204,7 +199,7 @@ const importRules = `
 	cmd/collyrobots/internal/plan:     . ./report ./dialect ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/robotsfile ./cmd/collyrobots/internal/term ./sitemap ./store github.com/gocolly/colly/v2
 
 	# The command that crawls.
-	cmd/collyrobots/internal/crawl:    . ./frontier ./report ./store/urlstore ./audit ./audit/witness ./dialect ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/keyfile ./cmd/collyrobots/internal/term ./sitemap ./store ./usage ./webbotauth github.com/gocolly/colly/v2 golang.org/x/time/rate
+	cmd/collyrobots/internal/crawl:    . ./frontier ./report ./store/urlstore ./audit ./dialect ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/keyfile ./cmd/collyrobots/internal/term ./sitemap ./store ./usage ./webbotauth github.com/gocolly/colly/v2 golang.org/x/time/rate
 	cmd/collyrobots/internal/crawl/page.go: ./view
 
 	# The service for crawlers in other languages.

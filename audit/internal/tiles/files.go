@@ -42,9 +42,6 @@ func (w *Writer) writeFile(name string, content []byte, durable bool) error {
 	return nil
 }
 
-// WriteCheckpoint replaces the file with the last checkpoint, for example by one with more signatures.
-func (w *Writer) WriteCheckpoint(text []byte) error { return w.writeFile(checkpointName, text, true) }
-
 // syncFolder makes a rename in a folder durable, where the system supports that.
 func syncFolder(path string) {
 	folder, err := os.Open(path)

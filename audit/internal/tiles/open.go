@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"golang.org/x/mod/sumdb/tlog"
 )
@@ -108,19 +107,8 @@ func (w *Writer) continuePending(r Reader, signed tlog.Tree) error {
 		}
 		size = 0
 	}
-	erased := []tlog.Hash(nil)
-	if slices.ContainsFunc(entries, func(entry []byte) bool { return len(entry) == 0 }) {
-		erased, err = r.Tile(0, n, int(signed.N-int64(w.tree.size)))
-		if err != nil {
-			return err
-		}
-	}
-	for i, entry := range entries {
-		hash := tlog.RecordHash(entry)
-		if len(entry) == 0 && i < len(erased) {
-			hash = erased[i]
-		}
-		w.add(entry, hash)
+	for _, entry := range entries {
+		w.add(entry)
 	}
 	if len(w.full) > 0 {
 		return w.Flush() // the crash came before the bundle was written

@@ -42,30 +42,3 @@ func TestPartialFilesStay(t *testing.T) {
 		t.Error(faults)
 	}
 }
-
-// TestEraseLeftPartial erases an entry of a full bundle whose partial files are still there, as after a
-// kill.
-func TestEraseLeftPartial(t *testing.T) {
-	dir := t.TempDir()
-	w := open(t, dir)
-	for _, entries := range []int{10, Width} {
-		for range entries {
-			if _, err := w.Append(entry(w.tree.size)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := w.Checkpoint(plain); err != nil {
-			t.Fatal(err)
-		}
-	}
-	r := NewReader(dir)
-	if err := Erase(dir, w.tree.size, 3); err != nil {
-		t.Fatal(err)
-	}
-	for _, width := range []int{10, Width} {
-		entries, err := r.bundle(0, width)
-		if err != nil || len(entries[3]) > 0 || len(entries[4]) == 0 {
-			t.Errorf("bundle of %d entries: %q, %q, %v", width, entries[3], entries[4], err)
-		}
-	}
-}

@@ -115,12 +115,6 @@ func (r Reader) Proof(signed tlog.Tree, index uint64) (tlog.RecordProof, error) 
 	return tlog.ProveRecord(signed.N, int64(index), r.hashes(tree{size: uint64(signed.N)}))
 }
 
-// Consistency returns the proof that the tree of a checkpoint has as its first entries the tree of an
-// earlier checkpoint with old entries. old is at least 1.
-func (r Reader) Consistency(signed tlog.Tree, old int64) (tlog.TreeProof, error) {
-	return tlog.ProveTree(signed.N, old, r.hashes(tree{size: uint64(signed.N)}))
-}
-
 // hashes returns a reader of the stored hashes of a tree, as package tlog numbers them. If t has no
 // edges, they are read from the partial tiles.
 func (r Reader) hashes(t tree) tlog.HashReader {

@@ -12,7 +12,7 @@ import (
 // An Item is an entry that Scan has read.
 type Item struct {
 	Index uint64
-	Entry []byte // empty if the entry is erased; nil if it cannot be trusted
+	Entry []byte // nil if it cannot be trusted
 	// Signed says that the checkpoint covers the entry.
 	Signed bool
 }
@@ -85,7 +85,7 @@ func (s *scan) bundle(n uint64, width int, yield func(Item) bool) (goOn bool) {
 	for i, entry := range entries {
 		index := first + uint64(i)
 		item := Item{Index: index, Entry: entry, Signed: true}
-		if !damaged && len(entry) > 0 && tlog.RecordHash(entry) != hashes[i] {
+		if !damaged && tlog.RecordHash(entry) != hashes[i] {
 			s.fault(index, "the entry does not have its hash in the tree, so it was changed, moved or inserted")
 			item.Entry = nil
 		}
@@ -173,11 +173,11 @@ func (s *scan) copies() {
 }
 
 // compareEntries compares the entries in a file, which are the first ones of the last bundle, with
-// their hashes. Erased entries have none.
+// their hashes.
 func (s *scan) compareEntries(n uint64, entries [][]byte, name string) {
 	hashes := s.tree.edges[0]
 	for i, entry := range entries[:min(len(entries), len(hashes))] {
-		if len(entry) > 0 && tlog.RecordHash(entry) != hashes[i] {
+		if tlog.RecordHash(entry) != hashes[i] {
 			s.fault(n*Width+uint64(i), fmt.Sprintf("the entry in %s does not have its hash in the tree, so it was changed, moved or inserted", name))
 		}
 	}

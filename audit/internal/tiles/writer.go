@@ -47,23 +47,22 @@ func (w *Writer) Unwritten() int {
 	return bytes
 }
 
-// Append adds an entry and returns its index. The entry has at most MaxEntry bytes, and at least
-// one, because an empty entry stands for an erased one.
+// Append adds an entry and returns its index. The entry has 1 to MaxEntry bytes.
 func (w *Writer) Append(entry []byte) (index uint64, err error) {
 	if len(entry) > MaxEntry || len(entry) == 0 {
 		return 0, fmt.Errorf("an entry has %d bytes, want 1 to %d", len(entry), MaxEntry)
 	}
 	index = w.tree.size
-	w.add(entry, tlog.RecordHash(entry))
+	w.add(entry)
 	return index, nil
 }
 
 // add adds an entry to the bundle, and its hash to the tree.
-func (w *Writer) add(entry []byte, hash tlog.Hash) {
+func (w *Writer) add(entry []byte) {
 	n := w.tree.size / Width
 	w.bundle = appendEntry(w.bundle, entry)
 	w.records = appendRecord(w.records, entry)
-	tiles := w.tree.add(hash)
+	tiles := w.tree.add(tlog.RecordHash(entry))
 	if len(tiles) == 0 {
 		return
 	}

@@ -1,5 +1,5 @@
 // Package fscktest checks logs of package audit with fsck of Tessera, an independent implementation
-// of the same formats, and lets another implementation cosign them.
+// of the same formats.
 package fscktest
 
 import (

@@ -109,26 +109,20 @@ func (s *spider) visit(c *collyrobots.Collector, j *job) {
 
 // stopWhen ends the crawl when the user interrupts it, when the audit log cannot be written, or
 // when nothing reads the JSON lines. Before an interruption ends it, the report gets the pages that
-// are waiting. A witness that fails is a warning only.
+// are waiting.
 func (s *spider) stopWhen(interrupted context.Context, end context.CancelCauseFunc, robots *collyrobots.Plugin, j *job) (stop func()) {
 	done := make(chan struct{})
 	var watcher sync.WaitGroup
 	watcher.Go(func() {
-		for {
-			select {
-			case <-done:
-			case <-interrupted.Done():
-				s.report.setLeft(robots.Stats())
-				end(nil)
-			case err := <-j.logFailed:
-				end(fmt.Errorf("-audit: %w", err))
-			case err := <-j.unsigned:
-				slog.New(&warnings{w: s.progress}).Warn("audit log not cosigned", "error", err)
-				continue
-			case <-j.lines.failed(): // the report returns the error
-				end(nil)
-			}
-			return
+		select {
+		case <-done:
+		case <-interrupted.Done():
+			s.report.setLeft(robots.Stats())
+			end(nil)
+		case err := <-j.logFailed:
+			end(fmt.Errorf("-audit: %w", err))
+		case <-j.lines.failed(): // the report returns the error
+			end(nil)
 		}
 	})
 	return sync.OnceFunc(func() {

@@ -17,7 +17,6 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit"
-	"github.com/collyrobots/collyrobots/audit/witness"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/input"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/keyfile"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
@@ -56,8 +55,6 @@ type job struct {
 	report      string               // the file for the HTML report; "" for none
 	http        string               // the address of the page that shows the crawl; if empty, there is no page
 	audit       string               // the folder of the audit log; if empty, there is no log
-	witness     string               // the URL of the witness of the audit log; if empty, there is none
-	witnessKey  string               // its key
 	signKey     string               // the file with the key that signs requests; if empty, they are not signed
 	signAgent   string               // the URL of the key directory
 	more        []collyrobots.Option // the options that flags name directly
@@ -68,7 +65,6 @@ type job struct {
 	pages     *pages
 	log       *audit.Log
 	logFailed chan error // gets an error when the log cannot be written
-	unsigned  chan error // gets an error when the witness does not cosign the log
 	listener  net.Listener
 	page      *pageServer       // serves listener; nil until the crawl has begun
 	transport http.RoundTripper // if nil, the collector uses its own transport
@@ -143,8 +139,6 @@ func (j *job) define(flags *flag.FlagSet, t *texts) {
 	flags.StringVar(&j.signKey, "sign", "", "sign each request with the Ed25519 key in this PEM `file` (Web Bot Auth); needs -sign-agent")
 	flags.StringVar(&j.signAgent, "sign-agent", "", "the https `URL` of the directory with the public key of -sign")
 	flags.StringVar(&j.audit, "audit", "", "keep a log of every request in this `directory`, which collyrobots audit verifies")
-	flags.StringVar(&j.witness, "witness", "", "ask the witness at this `URL` to cosign the log of -audit; needs -witness-key")
-	flags.StringVar(&j.witnessKey, "witness-key", "", "the verifier `key` of the witness")
 	flags.StringVar(&j.report, "report", "", "write a report of the crawl as an HTML page to this `file`")
 	flags.StringVar(&j.http, "http", "", "show the crawl in a browser at this `address`, such as :8090 for port 8090 on loopback")
 	flags.BoolVar(&j.json, "json", false, "print one line of JSON for each page, and one at the end; durations are numbers of seconds")
@@ -234,10 +228,6 @@ func (j *job) check() error {
 		return errors.New("-resume needs -cache with the directory of the earlier run")
 	case j.revalidate && j.cache == "":
 		return errors.New("-revalidate needs -cache with the directory of the earlier run")
-	case j.witness != "" && j.audit == "":
-		return errors.New("-witness needs -audit with the directory of the log")
-	case (j.witness == "") != (j.witnessKey == ""):
-		return errors.New("-witness and -witness-key need each other: the URL of the witness, and its key")
 	case (j.signKey == "") != (j.signAgent == ""):
 		return errors.New("-sign and -sign-agent need each other: the key, and the URL of the directory with its public part")
 	}
@@ -293,7 +283,8 @@ func (j *job) open(log *slog.Logger) (err error) {
 		}
 	}
 	if j.audit != "" {
-		err = j.openLog()
+		j.logFailed = make(chan error, 1)
+		j.log, err = audit.Open(j.audit, audit.OnError(j.failLog))
 		if err != nil {
 			return fmt.Errorf("-audit: %w", err)
 		}
@@ -307,26 +298,10 @@ func (j *job) open(log *slog.Logger) (err error) {
 	return nil
 }
 
-// openLog opens the audit log.
-func (j *job) openLog() (err error) {
-	j.logFailed = make(chan error, 1)
-	j.unsigned = make(chan error, 1)
-	opts := []audit.Option{audit.OnError(j.failLog)}
-	if j.witness != "" {
-		opts = append(opts, witness.At(j.witness, j.witnessKey))
-	}
-	j.log, err = audit.Open(j.audit, opts...)
-	return err
-}
-
 // failLog passes an error of the audit log on to the crawl, unless one is waiting there.
 func (j *job) failLog(err error) {
-	failed := j.logFailed
-	if errors.Is(err, audit.ErrWitness) {
-		failed = j.unsigned
-	}
 	select {
-	case failed <- err:
+	case j.logFailed <- err:
 	default:
 	}
 }

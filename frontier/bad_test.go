@@ -239,7 +239,7 @@ func TestClosed(t *testing.T) {
 	}
 	_, errAdd := f.Add(&urlstore.Page{URL: "http://a.test/2"})
 	_, errNext := f.Next(t.Context())
-	for _, err := range []error{errAdd, errNext, f.Again(p), f.End(p, urlstore.Done), f.Fail(p)} {
+	for _, err := range []error{errAdd, errNext, f.Again(p), f.End(p, urlstore.Done)} {
 		if !errors.Is(err, frontier.ErrClosed) {
 			t.Errorf("%v, want ErrClosed", err)
 		}

@@ -22,13 +22,8 @@ const checksumsFile = "checksums"
 // checksums are the contents of the file checksumsFile. The file is written after each sync, and by Open and Close. What it
 // says has reached the disk before, so a kill or a power failure does not contradict it.
 type checksums struct {
-	Closed  bool       `json:"closed"` // Close has written it, so all of the files must exist
-	Waiting int        `json:"waiting"`
-	Done    int        `json:"done"`
-	Denied  int        `json:"denied"`
-	Failed  int        `json:"failed"`
-	LeftOut int        `json:"leftOut"`
-	Files   []checksum `json:"files"`
+	Closed bool       `json:"closed"` // Close has written it, so all of the files must exist
+	Files  []checksum `json:"files"`
 }
 
 // A checksum is the checksum of a file of the engine, or of its beginning.
@@ -44,24 +39,6 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 func (f *checksum) add(written []byte) {
 	f.Bytes += int64(len(written))
 	f.CRC = crc32.Update(f.CRC, castagnoli, written)
-}
-
-// counts returns the numbers of pages.
-func (c checksums) counts() counts {
-	return counts{waiting: c.Waiting, done: c.Done, denied: c.Denied, failed: c.Failed, leftOut: c.LeftOut}
-}
-
-// checksums returns the checksums of the files, with the numbers of pages. logs is the number of
-// logs that the engine needs.
-func (d *disk) checksums(logs int, n counts) checksums {
-	return checksums{
-		Waiting: n.waiting,
-		Done:    n.done,
-		Denied:  n.denied,
-		Failed:  n.failed,
-		LeftOut: n.leftOut,
-		Files:   d.files.sums(logs),
-	}
 }
 
 // write replaces the file checksumsFile in a folder.
@@ -136,7 +113,7 @@ func (d *disk) check(log *slog.Logger) error {
 		return err
 	}
 	if len(changed) > 0 {
-		return d.damage(c, changed)
+		return damage(changed)
 	}
 	if !c.Closed {
 		return nil
@@ -145,56 +122,11 @@ func (d *disk) check(log *slog.Logger) error {
 	return c.write(d.dir)
 }
 
-// damage returns the error of Open for files that have changed. It changes nothing in the folder.
-func (d *disk) damage(c checksums, changed []string) error {
-	noted := c.counts()
-	state := fmt.Sprintf("%d pages waited and %d were done", noted.waiting, noted.done)
-	next := remedy
-	found, err := d.readCounts()
-	if err != nil {
-		state += fmt.Sprintf(", and the engine cannot read the folder any more (%v)", err)
-	} else {
-		state += fmt.Sprintf(", now %d wait and %d are done", found.waiting, found.done)
-		next += ", or remove " + filepath.Join(pagesFolder, checksumsFile) + " to continue with what can be read"
-	}
-	missing := noted.missing(found)
-	if err == nil && missing > 0 && c.Closed { // after a kill, pages may have moved on since the checksums were written
-		state += fmt.Sprintf(", so at least %d records are missing", missing)
-	}
-	return fmt.Errorf("%w: %s is not as it was written: %s; %s", ErrDamaged, strings.Join(changed, " and "), state, next)
+// damage returns the error of Open for files that have changed.
+func damage(changed []string) error {
+	return fmt.Errorf("%w: %s is not as it was written; %s, or remove %s to continue with what can be read",
+		ErrDamaged, strings.Join(changed, " and "), remedy, filepath.Join(pagesFolder, checksumsFile))
 }
 
 // remedy says what the user can do about a damaged folder.
 const remedy = "restore the folder from a copy, or remove it to begin again"
-
-// readCounts counts the pages in the folder without changing it.
-func (d *disk) readCounts() (total counts, err error) {
-	options := d.options(slog.New(slog.DiscardHandler))
-	options.ReadOnly = true
-	d.db, err = openEngine(d.dir, options)
-	if err != nil {
-		return counts{}, err
-	}
-	defer func() { err = errors.Join(err, d.db.Close()) }()
-	s, err := d.scan([]byte{hostKey}, []byte{hostKey})
-	if err != nil {
-		return counts{}, err
-	}
-	for s.next() {
-		r, err := decodeHost(s.Value())
-		if err != nil {
-			continue
-		}
-		total = total.plus(r.counts)
-	}
-	return total, errors.Join(s.Error(), s.Close())
-}
-
-// missing returns how many changes at least are between c and earlier counts.
-func (c counts) missing(earlier counts) int {
-	n := 0
-	for _, s := range []state{waiting, done, denied, failed, leftOut} {
-		n += max(*c.of(s)-*earlier.of(s), 0)
-	}
-	return n
-}

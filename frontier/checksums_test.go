@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -97,19 +98,13 @@ func (c errorCounter) Handle(context.Context, slog.Record) error {
 }
 
 // TestDamageIsNoticed flips single bits in the files of a folder that was closed in order. Pages
-// may be lost, but Open or a message must say so. The environment variable COLLYROBOTS_FLIPS sets
-// the number of bits.
+// may be lost, but Open or a message must say so, and most pages are found if the engine can be opened.
 func TestDamageIsNoticed(t *testing.T) {
 	dir, state := smallCrawl(t)
 	random := rand.New(rand.NewPCG(7, 7))
 	kinds := []string{"pages/*.log", "pages/MANIFEST-*", "pages/*.sst", "pages/OPTIONS-*", "pages/checksums", "waiting.jsonl", "collyrobots-frontier"}
 	refused := make(map[string]int)
-	few := uint64(35)
-	if raceEnabled {
-		few = 7 // one of each kind
-	}
-	flips := int(numberIn(t, "COLLYROBOTS_FLIPS", few))
-	for i := range flips {
+	for i := range 3 * len(kinds) {
 		copied := filepath.Join(t.TempDir(), "copy")
 		if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
 			t.Fatal(err)
@@ -132,8 +127,10 @@ func TestDamageIsNoticed(t *testing.T) {
 		if lost > 0 && messages.Load() == 0 {
 			t.Errorf("%s: %d pages were lost without a word", what, lost)
 		}
+		if most := (len(state.waiting) + len(state.done)) / 2; lost > most {
+			t.Errorf("%s: %d pages were lost, want at most %d", what, lost, most)
+		}
 	}
-	t.Logf("of %d bits, Open refused the folder for %v", flips, refused)
 	for _, harmless := range kinds[3:6] {
 		if refused[harmless] > 0 {
 			t.Errorf("Open refused the folder because of %s, which has no pages", harmless)
@@ -179,38 +176,25 @@ func TestDamageIsExplained(t *testing.T) {
 	flipAt(t, newest, 10)
 	before := contents(t, dir)
 	_, err = frontier.Open(dir, frontier.Logger(quiet))
-	name := filepath.Join("pages", filepath.Base(newest))
-	found := "frontier: " + dir + ": damaged, or not a frontier: " + name + " is not as it was written: 300 pages waited and 300 were done, "
-	remedy := "restore the folder from a copy, or remove it to begin again"
-	if err == nil || !strings.HasPrefix(err.Error(), found) || !errors.Is(err, frontier.ErrDamaged) {
-		t.Fatalf("Open: %v\nwant %s", err, found)
+	want := "frontier: " + dir + ": damaged, or not a frontier: " + filepath.Join("pages", filepath.Base(newest)) + " is not as it was written; " +
+		"restore the folder from a copy, or remove it to begin again, or remove " + filepath.Join("pages", "checksums") + " to continue with what can be read"
+	if !errors.Is(err, frontier.ErrDamaged) || err.Error() != want {
+		t.Fatalf("Open: %v\nwant %s", err, want)
 	}
-	// The engine takes damage for the end of the log if it cannot see that the log goes on. This depends
-	// on how the log was divided into writes.
-	isReadable := !strings.Contains(err.Error(), "the engine cannot read")
-	switch rest := strings.TrimPrefix(err.Error(), found); {
-	case isReadable && rest != "now 150 wait and 150 are done, so at least 300 records are missing; "+remedy+
-		", or remove "+filepath.Join("pages", "checksums")+" to continue with what can be read":
-		t.Errorf("Open: %v", err)
-	case !isReadable && (!strings.HasPrefix(rest, "and the engine cannot read the folder any more (") || !strings.HasSuffix(rest, "; "+remedy)):
-		t.Errorf("Open: %v", err)
-	}
-	after := contents(t, dir)
-	for file, content := range before {
-		if after[file] != content {
-			t.Errorf("Open has changed %s", file)
-		}
-	}
-	if !isReadable {
-		return
+	if after := contents(t, dir); !maps.Equal(after, before) {
+		t.Error("Open has changed a file")
 	}
 	if err := os.Remove(filepath.Join(dir, "pages", "checksums")); err != nil {
 		t.Fatal(err)
 	}
-	f := open(t, dir)
-	if s := f.Stats(); s.Waiting != 150 || s.Done != 150 {
-		t.Errorf("%d pages wait and %d are done, want 150 and 150", s.Waiting, s.Done)
+	f, err := frontier.Open(dir, frontier.Logger(quiet))
+	if errors.Is(err, frontier.ErrDamaged) {
+		return // the engine also sees the damage, which depends on how the log was divided into writes
 	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
 	if lost := state.lost(t, f); lost != 300 {
 		t.Errorf("%d pages were lost, want 300", lost)
 	}
@@ -279,4 +263,22 @@ func flipAt(t *testing.T, name string, at int) {
 	}
 	content[at] ^= 4
 	write(t, name, string(content))
+}
+
+// handedOut takes all pages and returns how often each URL came.
+func handedOut(t *testing.T, f *frontier.Frontier) map[string]int {
+	t.Helper()
+	urls := make(map[string]int)
+	for {
+		p, err := f.Next(t.Context())
+		if p == nil {
+			if t.Context().Err() != nil {
+				t.Fatal(err)
+			}
+			return urls
+		}
+		urls[p.URL]++
+		f.Pace(p.Host, time.Now(), false)
+		finish(t, f, p, urlstore.Done)
+	}
 }

@@ -347,15 +347,14 @@ func after(prefix []byte) []byte {
 	return nil // no key is after them
 }
 
-// record records the checksums of the files. n are the numbers of pages; it does not matter if they
-// include changes that were made since the last sync.
-func (d *disk) record(n counts) error { return d.checksums(d.logs(), n).write(d.dir) }
+// record records the checksums of the files.
+func (d *disk) record() error { return checksums{Files: d.files.sums(d.logs())}.write(d.dir) }
 
 // logs returns the number of logs that have changes which are in no table.
 func (d *disk) logs() int { return int(d.db.Metrics().WAL.Files) }
 
-// close writes all changes to the disk and closes the folder. n are the numbers of pages.
-func (d *disk) close(n counts) error {
+// close writes all changes to the disk and closes the folder.
+func (d *disk) close() error {
 	err := d.resume()
 	if err == nil {
 		err = d.sync()
@@ -366,9 +365,7 @@ func (d *disk) close(n counts) error {
 	logs := d.logs()
 	err = d.end()
 	if err == nil {
-		c := d.checksums(logs, n)
-		c.Closed = true
-		err = c.write(d.dir)
+		err = checksums{Closed: true, Files: d.files.sums(logs)}.write(d.dir)
 	}
 	return errors.Join(err, d.files.unlock())
 }

@@ -17,7 +17,7 @@
 //	c.Visit("https://example.com/")
 //	c.Wait()
 //
-// Programs that have no collector call Add, Next, and Done or Fail themselves; see the example.
+// Programs that have no collector call Add, Next and End themselves; see the example.
 //
 // # Which page is next
 //
@@ -44,12 +44,11 @@
 // # Damage
 //
 // If Open finds that files of the folder have changed since they were written, or if the storage
-// engine cannot open them, it changes nothing and returns an error that wraps ErrDamaged. The error
-// says which file it is, how many pages waited and were done, and how many records are missing at
-// least. Either restore the folder from a copy, or remove it to begin the crawl again. If some
-// records can be read, a crawl can also continue with them: copy the folder, and remove the file
-// pages/checksums in it. Pages whose records are missing are then unknown, so they may be fetched
-// again.
+// engine cannot open them, it changes nothing and returns an error that wraps ErrDamaged and says
+// which file it is. Either restore the folder from a copy, or remove it to begin the crawl again. If
+// some records can be read, a crawl can also continue with them: copy the folder, and remove the
+// file pages/checksums in it. Pages whose records are missing are then unknown, so they may be
+// fetched again.
 //
 // Open does not read the tables of the engine, which have most of the records of a large crawl. If a
 // part of a table is damaged, the pages in it are lost and logged when they are read, and the others
@@ -71,7 +70,7 @@
 // # What it costs
 //
 // A page on disk takes a few hundred bytes, a URL that is known 30 bytes, and a host about 100 bytes
-// and its robots.txt. In memory, a host
-// with pages that wait takes about a kilobyte, and the storage engine about 100 MB. 16 MB of the
-// disk are reserved, so that a full disk does not damage the folder.
+// and its robots.txt. In memory, a host with pages that wait takes about a kilobyte, and the storage
+// engine about 100 MB. 16 MB of the disk are reserved, so that a full disk does not damage the
+// folder.
 package frontier

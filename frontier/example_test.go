@@ -67,7 +67,7 @@ func Example() {
 			fmt.Println(p.URL, "denied")
 			err = f.End(p, urlstore.Denied)
 		case err != nil:
-			err = f.Fail(p) // tried again later
+			err = f.End(p, urlstore.Failed) // tried again later
 		default:
 			fmt.Println(p.URL)
 			for _, link := range links {
@@ -76,7 +76,7 @@ func Example() {
 					log.Fatal(err)
 				}
 			}
-			err = f.Done(p) // after Add, so that no link is lost
+			err = f.End(p, urlstore.Done) // after Add, so that no link is lost
 		}
 		if err != nil {
 			log.Fatal(err)
@@ -106,43 +106,4 @@ func fetch(client *http.Client, url string) (links []string, err error) {
 		links = append(links, found[1])
 	}
 	return links, err
-}
-
-// A larger budget continues with the pages that a smaller one has left out.
-func ExampleFrontier_LeftOut() {
-	dir, err := os.MkdirTemp("", "crawl-state")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	small, err := frontier.Open(dir, frontier.MaxPages(1))
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, url := range []string{"http://shop.test/tea", "http://shop.test/coffee"} {
-		if _, err := small.Add(&urlstore.Page{URL: url}); err != nil {
-			log.Fatal(err)
-		}
-	}
-	for p, err := range small.LeftOut() {
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Println("left out:", p.URL)
-	}
-	fmt.Println("waiting:", small.Stats().Waiting)
-	if err := small.Close(); err != nil {
-		log.Fatal(err)
-	}
-
-	large, err := frontier.Open(dir, frontier.MaxPages(10))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer large.Close()
-	fmt.Println("waiting:", large.Stats().Waiting)
-	// Output:
-	// left out: http://shop.test/coffee
-	// waiting: 1
-	// waiting: 2
 }

@@ -73,8 +73,7 @@ type outPage struct {
 //
 // If options are not valid, the error joins an [*OptionError] for each fault. Otherwise an error is
 // a [*FolderError]. Open never removes a folder or a page. If files have lost records because they
-// are damaged, Open changes nothing and returns an error that wraps ErrDamaged. It says how many
-// records are missing at least, and what to do.
+// are damaged, Open changes nothing and returns an error that wraps ErrDamaged and says what to do.
 func Open(dir string, opts ...Option) (*Frontier, error) {
 	s, err := configure(opts)
 	if err != nil {
@@ -117,7 +116,7 @@ func (f *Frontier) close() error {
 	f.writing.Lock() // waits for flush and background
 	defer f.writing.Unlock()
 	f.writeWaiting()
-	if err := f.disk.close(f.total); err != nil {
+	if err := f.disk.close(); err != nil {
 		return f.fault(cause(err))
 	}
 	return nil
@@ -372,12 +371,6 @@ func (f *Frontier) End(p *urlstore.Page, result urlstore.Result) error {
 	f.serve()
 	return nil
 }
-
-// Done is End with urlstore.Done, for programs that call Next themselves.
-func (f *Frontier) Done(p *urlstore.Page) error { return f.End(p, urlstore.Done) }
-
-// Fail is End with urlstore.Failed, for programs that call Next themselves.
-func (f *Frontier) Fail(p *urlstore.Page) error { return f.End(p, urlstore.Failed) }
 
 // Pace says that a page of a host that was handed out has had its response. The next page of the
 // host is handed out up to 100 milliseconds before next, so that it can wait for the exact time

@@ -1,66 +1,9 @@
 package frontier
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
-	"iter"
-
-	"github.com/collyrobots/collyrobots/store/urlstore"
 )
-
-// LeftOut returns the pages that a budget leaves out, host by host. If a page cannot be read, the
-// sequence ends with the error. Other methods may be called during the iteration.
-func (f *Frontier) LeftOut() iter.Seq2[*urlstore.Page, error] {
-	return func(yield func(*urlstore.Page, error) bool) {
-		from := []byte{leftKey}
-		for from != nil {
-			pages, next, err := f.leftOutFrom(from)
-			for _, p := range pages {
-				if !yield(p, nil) {
-					return
-				}
-			}
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			from = next
-		}
-	}
-}
-
-// mostLeftOut is how many of the pages left out are read at once.
-const mostLeftOut = 100
-
-// leftOutFrom returns some of the pages that are left out, beginning with the key from, and the key
-// to continue with, or nil if there are no more.
-func (f *Frontier) leftOutFrom(from []byte) (pages []*urlstore.Page, next []byte, err error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if err := f.usable(); err != nil {
-		return nil, nil, err
-	}
-	s, err := f.disk.scan([]byte{leftKey}, from)
-	if err != nil {
-		return nil, nil, f.fault(cause(err))
-	}
-	for s.next() {
-		if len(pages) == mostLeftOut {
-			return pages, bytes.Clone(s.Key()), s.Close()
-		}
-		host, at, _ := splitPageKey(s.Key())
-		p, err := decodePage(s.Value(), host, at)
-		if err != nil {
-			return pages, nil, errors.Join(f.fault(cause(err)), s.Close())
-		}
-		pages = append(pages, p)
-	}
-	if err := errors.Join(s.Error(), s.Close()); err != nil {
-		return pages, nil, f.fault(cause(err))
-	}
-	return pages, nil, nil
-}
 
 // full reports whether no page of a host can be accepted, whatever its depth.
 func (b budget) full(host, total counts) bool {

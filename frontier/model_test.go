@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,19 +19,11 @@ import (
 	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
-// TestModel compares a frontier with a simple model of it, over random calls. The environment
-// variable COLLYROBOTS_MODEL sets the number of rounds, and COLLYROBOTS_SEED the seed of the first
-// one.
+// TestModel compares a frontier with a simple model of it, over random calls.
 func TestModel(t *testing.T) {
-	few := uint64(5)
-	if raceEnabled {
-		few = 2
-	}
-	rounds := numberIn(t, "COLLYROBOTS_MODEL", few)
-	seed := numberIn(t, "COLLYROBOTS_SEED", 1)
-	for i := range rounds {
+	for seed := range uint64(8) {
 		synctest.Test(t, func(t *testing.T) {
-			m := newModel(t, seed+i)
+			m := newModel(t, seed)
 			for range 500 {
 				m.step()
 				if t.Failed() {
@@ -42,19 +33,6 @@ func TestModel(t *testing.T) {
 			m.finish()
 		})
 	}
-}
-
-func numberIn(t *testing.T, name string, otherwise uint64) uint64 {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
 }
 
 // A modelPage is a page that was added.
@@ -85,8 +63,8 @@ type model struct {
 	dir     string
 	f       *frontier.Frontier
 	window  int
-	sites   int // the number of hosts
-	byDepth bool
+	sites   int    // the number of hosts
+	order   string // "discovery", "depth" or "priority"
 	recrawl time.Duration
 	budgets budgets
 
@@ -98,7 +76,7 @@ type model struct {
 
 func newModel(t *testing.T, seed uint64) *model {
 	m := &model{T: t, Rand: rand.New(rand.NewPCG(seed, 0)), seed: seed, dir: t.TempDir(), pages: make(map[string]*modelPage)}
-	m.byDepth = m.IntN(2) == 0
+	m.order = []string{"discovery", "depth", "priority"}[m.IntN(3)]
 	if m.IntN(2) == 0 {
 		m.recrawl = time.Minute
 	}
@@ -140,8 +118,11 @@ func (m *model) open() {
 		}
 	}
 	opts := []frontier.Option{frontier.Window(m.window), frontier.Logger(quiet)}
-	if m.byDepth {
+	switch m.order {
+	case "depth":
 		opts = append(opts, frontier.ByDepth())
+	case "priority":
+		opts = append(opts, frontier.ByPriority(func(p *urlstore.Page) int { return p.Depth - 3 }))
 	}
 	if m.recrawl > 0 {
 		opts = append(opts, frontier.Recrawl(m.recrawl))
@@ -330,8 +311,11 @@ func (m *model) add() {
 // record adds a page that was added, in a state that the budgets may change.
 func (m *model) record(p *urlstore.Page, state string) {
 	q := &modelPage{Page: *p, state: state}
-	if m.byDepth {
+	switch m.order {
+	case "depth":
 		q.order = p.Depth
+	case "priority":
+		q.order = -p.Depth
 	}
 	if state == "waiting" && m.excludes(q) {
 		q.state = "left out"

@@ -120,20 +120,6 @@ func TestHostIsPaced(t *testing.T) {
 	})
 }
 
-func TestUnpacedHostHasAnEighthOfTheWindow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := open(t, t.TempDir(), frontier.Window(16))
-		add(t, f, "http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4")
-		p := next(t, f, "http://a.test/1", 0)
-		f.Pace("a.test", time.Now(), false)
-		next(t, f, "http://a.test/2", 0)
-		none(t, f, time.Minute)
-		finish(t, f, p, urlstore.Done)
-		next(t, f, "http://a.test/3", 0)
-		none(t, f, time.Minute)
-	})
-}
-
 func TestHostsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, t.TempDir())
@@ -199,18 +185,6 @@ func TestFailedPagePauses(t *testing.T) {
 	})
 }
 
-func TestReturnedPageKeepsItsPlace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := open(t, t.TempDir())
-		add(t, f, "http://a.test/1", "http://a.test/2")
-		p := next(t, f, "http://a.test/1", 0)
-		finish(t, f, p, urlstore.Returned)
-		if p = next(t, f, "http://a.test/1", 0); p.Attempts != 0 {
-			t.Errorf("%d attempts, want 0", p.Attempts)
-		}
-	})
-}
-
 func TestNextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, t.TempDir())
@@ -241,59 +215,61 @@ func TestNextEnds(t *testing.T) {
 	})
 }
 
-func TestTake(t *testing.T) {
+func TestAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := open(t, t.TempDir(), frontier.Window(24))
-		page := func(url string) *urlstore.Page {
-			p := &urlstore.Page{URL: url}
-			if added, err := f.Add(p); !added || err != nil {
-				t.Fatal(added, err)
+		dir := t.TempDir()
+		f := open(t, dir, frontier.MaxDepth(5))
+		again := func(url string) *urlstore.Page {
+			t.Helper()
+			p := &urlstore.Page{URL: url, Depth: 1}
+			if err := f.Again(p); err != nil {
+				t.Fatal(err)
 			}
 			return p
 		}
-		first := page("http://a.test/1")
-		if !f.Take(first) || f.Take(first) {
-			t.Error("the first page of a host must be taken, once")
+		stats := func(want urlstore.Stats) {
+			t.Helper()
+			got := f.Stats()
+			got.Hosts, got.Oldest = 0, time.Time{}
+			if got != want {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
 		}
-		if second := page("http://a.test/2"); f.Take(second) {
-			t.Error("took a page of an unknown host that has one out")
-		}
-		f.Pace("a.test", time.Now(), false)
-		if third := page("http://a.test/3"); f.Take(third) {
-			t.Error("took a page although another one of its host comes first")
-		}
-		next(t, f, "http://a.test/2", 0)
-		if s := f.Stats(); s.Out != 2 || s.Waiting != 1 {
-			t.Errorf("%+v", s)
-		}
-		finish(t, f, first, urlstore.Done)
-		if s := f.Stats(); s.Out != 1 || s.Done != 1 {
-			t.Errorf("%+v", s)
-		}
-	})
-}
-
-func TestPostponedPageWaitsForTheNextRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		f := open(t, dir, frontier.Window(1))
-		add(t, f, "http://a.test/1", "http://a.test/2", "http://b.test/")
-		p := next(t, f, "http://a.test/1", 0)
-		finish(t, f, p, urlstore.Postponed)
-		q := next(t, f, "http://b.test/", 0)
-		finish(t, f, q, urlstore.Postponed)
-		finish(t, f, next(t, f, "http://a.test/2", 0), urlstore.Done)
-		end(t, f)
+		p := again("http://a.test/unknown")
+		stats(urlstore.Stats{Out: 1})
+		q := again("http://a.test/unknown")
+		stats(urlstore.Stats{Out: 1})
+		finish(t, f, p, urlstore.Failed)
+		stats(urlstore.Stats{Out: 1})
 		finish(t, f, q, urlstore.Done)
+		finish(t, f, q, urlstore.Failed) // no effect
+		stats(urlstore.Stats{Done: 1})
+		p = again("http://a.test/unknown")
+		stats(urlstore.Stats{Out: 1})
+		finish(t, f, p, urlstore.Returned)
+		stats(urlstore.Stats{Waiting: 1})
+		finish(t, f, again("http://a.test/unknown"), urlstore.Postponed)
+		stats(urlstore.Stats{Waiting: 1})
+		p = again("http://a.test/unknown")
+		stats(urlstore.Stats{Out: 1})
+		finish(t, f, p, urlstore.Failed)
+		stats(urlstore.Stats{Waiting: 1})
+		p = again("http://a.test/unknown") // it pauses
+		none(t, f, time.Minute)
+		finish(t, f, &urlstore.Page{URL: p.URL}, urlstore.Done) // found by its URL
 		end(t, f)
-		if s := f.Stats(); s.Waiting != 1 || s.Out != 0 || s.Done != 2 {
-			t.Errorf("%+v", s)
+		stats(urlstore.Stats{Done: 1})
+		if added, err := f.Add(&urlstore.Page{URL: "http://a.test/deep", Depth: 6}); !added || err != nil {
+			t.Fatal(added, err)
 		}
+		p = again("http://a.test/deep")
+		stats(urlstore.Stats{Done: 1, Out: 1})
 		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}
 		f = open(t, dir)
-		finish(t, f, next(t, f, "http://a.test/1", 0), urlstore.Done)
+		finish(t, f, next(t, f, p.URL, 0), urlstore.Done)
 		end(t, f)
+		stats(urlstore.Stats{Done: 2})
 	})
 }

@@ -119,7 +119,7 @@ func open(path string, s settings, system fileSystem) (f *Frontier, err error) {
 	f.timer.Stop()
 	err = f.load()
 	if err == nil {
-		err = d.record(f.total)
+		err = d.record()
 	}
 	if isDamage(err) {
 		err = openError(err)

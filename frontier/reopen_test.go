@@ -54,60 +54,6 @@ func TestPagesOutWaitAfterRestart(t *testing.T) {
 	})
 }
 
-func TestManyPagesOfOneHost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		const pages = 1000
-		f := open(t, dir)
-		for i := range pages {
-			add(t, f, fmt.Sprintf("http://a.test/%d", i))
-		}
-		for i := range pages {
-			if i%300 == 299 {
-				if err := f.Close(); err != nil {
-					t.Fatal(err)
-				}
-				f = open(t, dir)
-			}
-			p := next(t, f, fmt.Sprintf("http://a.test/%d", i), 0)
-			finish(t, f, p, urlstore.Done)
-		}
-		end(t, f)
-	})
-}
-
-func TestOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for name, option := range map[string]frontier.Option{
-			"depth":    frontier.ByDepth(),
-			"priority": frontier.ByPriority(func(p *urlstore.Page) int { return -p.Depth }),
-		} {
-			dir := t.TempDir()
-			f := open(t, dir, option)
-			for i := range 500 {
-				p := &urlstore.Page{URL: fmt.Sprintf("http://a.test/%d", i), Depth: 1 + i*7%500}
-				if added, err := f.Add(p); !added || err != nil {
-					t.Fatal(added, err)
-				}
-			}
-			for depth := 1; depth <= 500; depth++ {
-				if depth%100 == 50 {
-					if err := f.Close(); err != nil {
-						t.Fatal(err)
-					}
-					f = open(t, dir, option)
-				}
-				p, err := f.Next(t.Context())
-				if err != nil || p.Depth != depth {
-					t.Fatalf("%s: Next = %+v, %v, want depth %d", name, p, err, depth)
-				}
-				finish(t, f, p, urlstore.Done)
-			}
-			end(t, f)
-		}
-	})
-}
-
 // TestIdleHostsAreForgotten adds pages of more hosts than are kept in memory.
 func TestIdleHostsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync"
 	"syscall"
@@ -208,61 +207,6 @@ func TestFullDiskAtOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestRealFullDisk does the same on a disk. The environment variable COLLYROBOTS_FULL_DISK names an
-// empty folder on a disk with about 100 MB, such as a tmpfs.
-func TestRealFullDisk(t *testing.T) {
-	dir := os.Getenv("COLLYROBOTS_FULL_DISK")
-	if dir == "" {
-		t.Skip("COLLYROBOTS_FULL_DISK is not set")
-	}
-	ballast := filepath.Join(dir, "ballast")
-	if err := os.WriteFile(ballast, make([]byte, 40<<20), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	state := filepath.Join(dir, "state")
-	f, err := Open(state)
-	if err != nil {
-		t.Fatal(err)
-	}
-	recorded := fill(t, f)
-	const ended = 20
-	for range ended {
-		p, err := f.Next(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Done(p); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Remove(ballast); err != nil {
-		t.Fatal(err)
-	}
-	added := false
-	for start := time.Now(); !added && time.Since(start) < time.Minute; time.Sleep(100 * time.Millisecond) {
-		added, err = f.Add(&urlstore.Page{URL: "http://new.test/"})
-	}
-	if !added {
-		t.Errorf("Add: %v, although there is space again", err)
-	}
-	if err := f.Close(); err != nil {
-		t.Error(err)
-	}
-	f, err = Open(state)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s := f.Stats(); s.Waiting != recorded-ended+1 || s.Done != ended {
-		t.Errorf("after a restart %+v, want %d pages that wait", s, recorded-ended+1)
-	}
-	if err := f.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := os.RemoveAll(state); err != nil {
 		t.Error(err)
 	}
 }

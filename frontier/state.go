@@ -361,14 +361,13 @@ func (f *Frontier) background() {
 		return
 	}
 	ended := f.ended
-	total := f.total
 	err := f.disk.resume()
 	f.mu.Unlock()
 	if err == nil {
 		err = f.disk.sync()
 	}
 	if err == nil {
-		err = f.disk.record(total)
+		err = f.disk.record()
 	}
 	if time.Since(f.waitingWritten) >= waitingInterval {
 		f.writeWaiting()

@@ -367,46 +367,6 @@ func TestTwoCrawls(t *testing.T) {
 	})
 }
 
-// TestBytes logs the memory of a page in Redis, while it waits and when it is done.
-func TestBytes(t *testing.T) {
-	client := newServer(t).client(t)
-	q := mustOpen(t, client, "test")
-	const hosts, pages = 20, 2000
-	before := memory(t, client)
-	for host := range hosts {
-		var urls []string
-		for n := range pages {
-			urls = append(urls, fmt.Sprintf("https://www%d.example.com/catalogue/product/%d", host, n))
-		}
-		if err := q.Add(t.Context(), urls...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	waiting := (memory(t, client) - before) / (hosts * pages)
-	for host := range hosts {
-		client.Del(t.Context(), q.keys.host(fmt.Sprintf("www%d.example.com", host)).pages)
-	}
-	done := (memory(t, client) - before) / (hosts * pages)
-	t.Logf("a page takes %d bytes while it waits, and %d bytes when it is done", waiting, done)
-	if done <= 0 || waiting <= done || waiting > 300 {
-		t.Error("the memory is not as expected")
-	}
-}
-
-// memory returns the size of the data of a Redis in bytes.
-func memory(t *testing.T, client *redis.Client) (n int) {
-	t.Helper()
-	info, err := client.Info(t.Context(), "memory").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, dataset, _ := strings.Cut(info, "used_memory_dataset:")
-	if _, err := fmt.Sscan(dataset, &n); err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
 // TestCluster checks that each script uses keys of one hash slot only.
 func TestCluster(t *testing.T) {
 	server := newServer(t, "--cluster-enabled", "yes", "--port", strconv.Itoa(freePort(t)))

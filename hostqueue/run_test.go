@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net/http"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -187,25 +186,6 @@ func TestShare(t *testing.T) {
 	for host := range sites {
 		if gap := web.Log(host).MinGap(); gap < delay-time.Millisecond { // Redis counts milliseconds
 			t.Errorf("%s: two requests in %v, want at least %v\n%v", host, gap, delay, web.Log(host))
-		}
-	}
-}
-
-// TestPlaces checks how many hosts a process may take.
-func TestPlaces(t *testing.T) {
-	for _, test := range []struct{ hosts, share, held, want int }{
-		{hosts: 1000, share: 0, held: 0, want: 0}, // before the first answer of Redis
-		{hosts: 1000, share: 50, held: 20, want: 30},
-		{hosts: 1000, share: 50, held: 50, want: 0},
-		{hosts: 1000, share: 50, held: 60, want: 0},
-		{hosts: 40, share: 50, held: 20, want: 20},
-	} {
-		r := &run{queue: &Queue{hosts: test.hosts}, share: test.share, held: make(map[member]*hold)}
-		for n := range test.held {
-			r.held[member(fmt.Sprint(n))] = new(hold)
-		}
-		if got := r.places(); got != test.want {
-			t.Errorf("%+v: %d places", test, got)
 		}
 	}
 }
@@ -700,96 +680,4 @@ func TestLost(t *testing.T) {
 		wantStats(t, again.queue, Stats{Hosts: 1, Done: 21})
 		mini.FlushAll()
 	}
-}
-
-// TestRedisKilled kills Redis several times during a crawl, and checks that no page is lost. With
-// appendfsync always, Redis loses nothing, and few pages are fetched again. With snapshots, it
-// continues with the data of the last one.
-func TestRedisKilled(t *testing.T) {
-	const hosts, pages, kills = 10, 30, 3
-	for name, test := range map[string]struct {
-		args  []string
-		again int // the largest number of pages that are fetched again
-	}{
-		"appendfsync always": {args: []string{"--appendonly", "yes", "--appendfsync", "always"}, again: kills * hosts},
-		"snapshots":          {again: kills * hosts * pages},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			server := newServer(t, test.args...)
-			client := server.client(t)
-			sites, starts := manySites(hosts, pages)
-			web := robotstest.New(t, sites)
-			q := mustOpen(t, client, "test", Logger(discard), Lease(time.Second))
-			s := newSpider(t, web, q, collyrobots.MinDelay(50*time.Millisecond))
-			var scraped atomic.Int32
-			s.OnScraped(func(*colly.Response) { scraped.Add(1) })
-			if err := q.Add(t.Context(), starts...); err != nil {
-				t.Fatal(err)
-			}
-			ended := make(chan error, 1)
-			go func() { ended <- q.Run(t.Context(), s.Collector, s.robots) }()
-			for n := range kills {
-				more := func(pages int) {
-					want := int(scraped.Load()) + pages
-					waitFor(t, "pages are fetched", func() bool { return int(scraped.Load()) > want })
-				}
-				more(hosts * pages / 8)
-				if err := client.Save(t.Context()).Err(); err != nil {
-					t.Fatal(err)
-				}
-				more(hosts * pages / 8)
-				server.kill()
-				time.Sleep(time.Duration(n) * 700 * time.Millisecond) // less and more than the lease
-				server.start(t)
-			}
-			if err := <-ended; err != nil {
-				t.Fatal(err)
-			}
-			wantStats(t, q, Stats{Hosts: hosts, Done: hosts * (pages + 1)})
-			for host := range sites {
-				fetched := slices.Compact(web.Log(host).SortedURIs())
-				if len(fetched) != pages+2 { // with the first page and robots.txt
-					t.Errorf("%s: %d URLs were fetched, want %d", host, len(fetched), pages+2)
-				}
-			}
-			again := len(web.Log("")) - hosts*(pages+2)
-			t.Logf("%d pages were fetched again", again)
-			if again > test.again {
-				t.Errorf("%d pages were fetched again, want at most %d", again, test.again)
-			}
-		})
-	}
-}
-
-// TestMemory checks that waiting pages are not in the memory of the process: neither in goroutines
-// nor on the heap.
-func TestMemory(t *testing.T) {
-	_, client := newMini(t)
-	const hosts, pages = 40, 500
-	sites, starts := manySites(hosts, pages)
-	web := robotstest.New(t, sites)
-	q := mustOpen(t, client, "test", Hosts(10))
-	if err := q.Add(t.Context(), starts...); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	s := newSpider(t, web, q, collyrobots.MinDelay(600*time.Millisecond))
-	s.Context = ctx
-	before := runtime.NumGoroutine()
-	ended := make(chan error, 1)
-	go func() { ended <- q.Run(ctx, s.Collector, s.robots) }()
-	waitFor(t, "pages wait", func() bool {
-		got, err := q.Stats(t.Context())
-		return err == nil && got.Waiting >= hosts*(pages-10)
-	})
-	held := runtime.NumGoroutine() - before
-	cancel()
-	<-ended
-	// Each of at most 10 hosts has a goroutine, and each of at most 40 connections has two at either
-	// end, and so have those to Redis.
-	if held > 10+4*hosts+4*40 {
-		t.Errorf("%d goroutines", held)
-	}
-	t.Logf("%d goroutines with %d waiting pages", held, hosts*pages)
 }

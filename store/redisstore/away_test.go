@@ -3,15 +3,12 @@ package redisstore_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/collyrobots/collyrobots"
-	"github.com/collyrobots/collyrobots/store/pacer"
 	"github.com/collyrobots/collyrobots/store/redisstore"
 )
 
@@ -61,42 +58,3 @@ func TestAwayNames(t *testing.T) {
 		}
 	}
 }
-
-// TestAwayDuringCrawl checks the errors of a crawl whose Redis goes away. The log names the server,
-// both for the record of robots.txt and for the pace, and so does the error of the page.
-func TestAwayDuringCrawl(t *testing.T) {
-	t.Parallel()
-	server, web := newServer(t), newSite(t)
-	want := "Redis at " + server.addr + " does not answer"
-	s := open(t, impatient(t, server.addr), redisstore.Patience(300*time.Millisecond))
-	server.stop()
-	var logged log
-	records := newSpider(t, web, s, collyrobots.Logger(logged.logger()), collyrobots.SharedPace(freePacer{}))
-	if err := records.Visit("http://host0/1"); err != nil {
-		t.Error(err)
-	}
-	records.wants(t, 1)
-	if text := logged.String(); !strings.Contains(text, want) {
-		t.Errorf("logged %q", text)
-	}
-	var loggedToo log
-	pace := newSpider(t, web, s, collyrobots.Logger(slog.New(slog.NewTextHandler(&loggedToo, nil))))
-	_ = pace.Visit("http://host1/1")
-	pace.Wait()
-	if text := loggedToo.String(); !strings.Contains(text, want) {
-		t.Errorf("logged %q", text)
-	}
-	if len(pace.errs) == 0 || !strings.Contains(pace.errs[0].Error(), want) {
-		t.Errorf("errors %v", pace.errs)
-	}
-}
-
-// A freePacer grants every request at once.
-type freePacer struct{}
-
-func (freePacer) Acquire(context.Context, string, time.Duration) (pacer.Lease, error) {
-	return freePacer{}, nil
-}
-func (freePacer) Deadline() time.Time                    { return time.Time{} }
-func (freePacer) Valid() bool                            { return true }
-func (freePacer) Release(bool, time.Duration, time.Time) {}

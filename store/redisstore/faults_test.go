@@ -22,25 +22,6 @@ func workers(t *testing.T, j job) (a, b *worker) {
 	return a, newWorker(t, j)
 }
 
-// TestTwoProcesses checks that two processes together keep the delay and do not wait much longer
-// than necessary.
-func TestTwoProcesses(t *testing.T) {
-	t.Parallel()
-	s, web := newServer(t), newSite(t)
-	workers(t, job{Redis: s.addr, Site: web.addr, Delay: delay})
-	web.await(t, 2)
-	began := time.Now()
-	web.await(t, 20)
-	took := time.Since(began) / 20
-	t.Logf("smallest gap %v, %v for each start, %v", web.gap(t, delay), took, web.since(began))
-	for shares := web.since(began); shares["a"] < 3 || shares["b"] < 3; shares = web.since(began) {
-		web.await(t, 1)
-		if shares["a"]+shares["b"] > 60 { // which worker gets the next turn is random
-			t.Fatalf("shares %v", shares)
-		}
-	}
-}
-
 // TestKill checks that after a process was killed, its host is free again when the lease has
 // expired and the delay has passed.
 func TestKill(t *testing.T) {
@@ -184,22 +165,6 @@ func TestEmptied(t *testing.T) {
 	}
 }
 
-// TestScriptFlush checks that workers continue without an error after Redis has lost its scripts.
-func TestScriptFlush(t *testing.T) {
-	t.Parallel()
-	s, web := newServer(t), newSite(t)
-	a, b := workers(t, job{Redis: s.addr, Site: web.addr, Delay: delay, Patience: 20 * time.Second})
-	web.await(t, 2)
-	for range 8 {
-		s.do(t, "SCRIPT", "FLUSH")
-		web.await(t, 1)
-	}
-	web.gap(t, delay)
-	if lines := append(a.said("away"), b.said("away")...); len(lines) > 0 {
-		t.Errorf("the workers printed %q", lines)
-	}
-}
-
 // TestSentinelSettings checks that with the two settings of the guide, a master that has lost its
 // replica grants nothing. With the default lag of ten seconds, it would still grant hosts after the
 // pause of the new master is over.
@@ -265,74 +230,4 @@ func TestPromoted(t *testing.T) {
 	p.redirect(replica.addr)
 	web.await(t, 5)
 	t.Logf("smallest gap %v; said %q %q", web.gap(t, 3*delay), a.said(""), b.said(""))
-}
-
-// TestCutOff checks that a worker that cannot reach Redis stops, and that the other worker
-// continues.
-func TestCutOff(t *testing.T) {
-	t.Parallel()
-	s, web := newServer(t), newSite(t)
-	p := newProxy(t, s.addr)
-	a := newWorker(t, job{Name: "a", Redis: p.addr(), Site: web.addr, Delay: delay})
-	b := newWorker(t, job{Name: "b", Redis: s.addr, Site: web.addr, Delay: delay, Patience: 20 * time.Second})
-	web.await(t, 4)
-	p.setDown(true)
-	time.Sleep(1200 * time.Millisecond) // a lease that was granted before is valid for a second
-	cut := time.Now()
-	web.await(t, 12) // the first of these visits may wait for the lease of a
-	if sent := web.since(cut); sent["a"] > 0 {
-		t.Errorf("the worker without Redis has sent: %v", sent)
-	}
-	if lines := a.said("away"); len(lines) == 0 || !strings.HasPrefix(lines[0], "away true") {
-		t.Errorf("a printed %q", lines)
-	}
-	if lines := b.said("away"); len(lines) > 0 {
-		t.Errorf("b printed %q", lines)
-	}
-	p.setDown(false)
-	back := time.Now()
-	eventually(t, "a goes on", func() bool { return web.since(back)["a"] > 0 })
-	web.gap(t, delay)
-}
-
-// TestRetryAfterAmongProcesses checks that all processes keep a Retry-After that one of them
-// received.
-func TestRetryAfterAmongProcesses(t *testing.T) {
-	t.Parallel()
-	s, web := newServer(t), newSite(t)
-	workers(t, job{Redis: s.addr, Site: web.addr, Delay: delay})
-	for range 3 {
-		web.await(t, 3)
-		before := web.setBusy()
-		web.await(t, 2)
-		visits := web.visits("host0")[before:]
-		if gap := visits[1].at.Sub(visits[0].at); gap < time.Second {
-			t.Errorf("%v after a Retry-After of a second", gap)
-		}
-	}
-	web.gap(t, delay)
-}
-
-// TestTakenOver checks that two users of a Store who ask for different delays both keep the longer
-// one.
-func TestTakenOver(t *testing.T) {
-	t.Parallel()
-	s, web := newServer(t), newSite(t)
-	newWorker(t, job{Name: "hasty", Redis: s.addr, Site: web.addr, Delay: delay / 2})
-	web.await(t, 2)
-	newWorker(t, job{Name: "patient", Redis: s.addr, Site: web.addr, Delay: 2 * delay})
-	for web.since(time.Time{})["patient"] == 0 {
-		web.await(t, 1)
-		if len(web.visits("host0")) > 50 {
-			t.Fatal("the worker with the longer delay is never served")
-		}
-	}
-	from := len(web.visits("host0"))
-	web.await(t, 8)
-	visits := web.visits("host0")[from-1:]
-	for i := range len(visits) - 1 {
-		if gap := visits[i+1].at.Sub(visits[i].at); gap < 2*delay {
-			t.Errorf("%v between %s and %s", gap, visits[i].worker, visits[i+1].worker)
-		}
-	}
 }

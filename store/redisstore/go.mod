@@ -4,8 +4,6 @@ go 1.25.0
 
 replace github.com/collyrobots/collyrobots => ../..
 
-replace github.com/collyrobots/collyrobots/audit => ../../audit
-
 require (
 	github.com/PuerkitoBio/goquery v1.11.0 // indirect
 	github.com/andybalholm/cascadia v1.3.3 // indirect
@@ -37,7 +35,6 @@ require (
 require (
 	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/collyrobots/collyrobots v0.1.0
-	github.com/collyrobots/collyrobots/audit v0.1.0
 	github.com/gocolly/colly/v2 v2.3.0
 	github.com/redis/go-redis/v9 v9.22.0
 	go.uber.org/goleak v1.3.0

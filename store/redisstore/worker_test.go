@@ -22,7 +22,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/store/redisstore"
 )
 
@@ -38,12 +37,6 @@ type job struct {
 	Path              string        // the path of the pages; "" for an ordinary page
 	Late              time.Duration // how long the worker waits between Acquire and Valid
 	Plugin            bool          // whether the worker is a spider with the plugin; Delay is its MinDelay
-	AtOnce            int           // if not 0, the worker crawls as fast as it can, so many pages at once
-	Alone             bool          // such a worker does not use SharedPace
-	Audit             string        // the folder of the audit log of a spider; "" if it keeps none
-	HostNames         string        // the hosts of a spider, a format for their number; "" means "host%d.example"
-	PaceBy            collyrobots.Grouping
-	Revalidate        bool // whether a spider has the option Revalidate
 }
 
 // work runs in a worker process. It prints a line for each event.
@@ -69,10 +62,7 @@ func work(config string) int {
 	defer s.Close()
 	fmt.Println("ready")
 	web := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
-	switch {
-	case j.AtOnce > 0:
-		return j.hurry(ctx, s)
-	case j.Plugin:
+	if j.Plugin {
 		return j.crawl(ctx, s)
 	}
 	var hosts sync.WaitGroup
@@ -241,22 +231,13 @@ type site struct {
 	addr string
 	mu   sync.Mutex
 	log  map[string][]visit
-	busy bool // whether the next response has a Retry-After
-
-	together sync.WaitGroup // a request for /together calls Done and then Wait
-
-	robots, after string // robots.txt and the seconds of the Retry-After; not changed after the first request
 }
-
-// siteTag is the ETag of all responses of a site.
-const siteTag = `"1"`
 
 type visit struct {
 	at     time.Time
 	looked time.Time // when the worker last checked its lease before the request; zero for a spider
 	worker string
 	path   string
-	status int
 }
 
 // until returns an upper limit for the time from this visit to the next one. A request is sent
@@ -269,16 +250,8 @@ func (v visit) until(next visit) time.Duration {
 	return next.at.Sub(v.looked)
 }
 
-// set replaces the robots.txt of all hosts, and the Retry-After of 429.
-func (s *site) set(robots, after string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.robots = robots
-	s.after = after
-}
-
 func newSite(t *testing.T) *site {
-	s := &site{log: make(map[string][]visit), robots: "User-agent: *\nCrawl-delay: 1\nDisallow: /private\n", after: "1"}
+	s := &site{log: make(map[string][]visit)}
 	web := httptest.NewServer(http.HandlerFunc(s.answer))
 	t.Cleanup(web.Close)
 	s.addr = strings.TrimPrefix(web.URL, "http://")
@@ -290,46 +263,12 @@ func (s *site) answer(w http.ResponseWriter, r *http.Request) {
 	if nanos, err := strconv.ParseInt(r.Header.Get("Looked"), 10, 64); err == nil {
 		v.looked = time.Unix(0, nanos)
 	}
-	w.Header().Set("ETag", siteTag)
 	s.mu.Lock()
-	switch {
-	case s.busy:
-		v.status = http.StatusTooManyRequests
-	case r.Header.Get("If-None-Match") == siteTag:
-		v.status = http.StatusNotModified
-	default:
-		v.status = http.StatusOK
-	}
 	s.log[r.Host] = append(s.log[r.Host], v)
-	s.busy = false
-	robots := s.robots
-	after := s.after
 	s.mu.Unlock()
-	if v.status == http.StatusTooManyRequests {
-		w.Header().Set("Retry-After", after)
-	}
-	if v.status != http.StatusOK {
-		w.WriteHeader(v.status)
-	}
 	switch r.URL.Path {
 	case "/robots.txt":
-		_, _ = io.WriteString(w, robots)
-	case "/slow":
-		select {
-		case <-time.After(300 * time.Millisecond):
-		case <-r.Context().Done():
-		}
-	case "/together":
-		s.together.Done()
-		all := make(chan bool)
-		go func() {
-			defer close(all)
-			s.together.Wait()
-		}()
-		select {
-		case <-all:
-		case <-r.Context().Done():
-		}
+		_, _ = io.WriteString(w, "User-agent: *\nCrawl-delay: 1\nDisallow: /private\n")
 	case "/hang":
 		<-r.Context().Done()
 	}
@@ -340,17 +279,6 @@ func (s *site) visits(host string) []visit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.log[host])
-}
-
-// all returns the visits to all hosts so far, in the order of their times.
-func (s *site) all() (visits []visit) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, host := range s.log {
-		visits = append(visits, host...)
-	}
-	slices.SortFunc(visits, func(a, b visit) int { return a.at.Compare(b.at) })
-	return visits
 }
 
 // await waits until a host has had n more visits. It fails the test if that takes very long.
@@ -364,9 +292,6 @@ func (s *site) await(t *testing.T, n int) {
 	}
 }
 
-// since counts the visits after a time, for each worker.
-func (s *site) since(at time.Time) map[string]int { return s.between(at, time.Now()) }
-
 func (s *site) between(at, end time.Time) map[string]int {
 	count := make(map[string]int)
 	for _, v := range s.visits("host0") {
@@ -375,15 +300,6 @@ func (s *site) between(at, end time.Time) map[string]int {
 		}
 	}
 	return count
-}
-
-// setBusy makes the next response a 429 with a Retry-After, and returns the number of visits to
-// host0 before it.
-func (s *site) setBusy() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.busy = true
-	return len(s.log["host0"])
 }
 
 // short counts the gaps between visits to host0 that are shorter than delay.

@@ -1,5 +1,0 @@
-//go:build !race
-
-package hostqueue
-
-const raceEnabled = false

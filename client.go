@@ -3,7 +3,11 @@ package collyrobots
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"sync"
+	"sync/atomic"
+
+	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/gate"
@@ -201,3 +205,44 @@ func (t *Turn) finish(err error) (log func()) {
 	t.ended = true
 	return t.q.Finish(err)
 }
+
+// A collectorClient sends the plugin's own requests as the collector would. It implements
+// exchange.Client.
+type collectorClient struct {
+	c          *colly.Collector
+	handle     *backend.Handle
+	controller *controller
+	inPlace    atomic.Pointer[backend.Seam] // the seam of the collector, as it was last found
+}
+
+// init sets the fields of the client of a collector that is being attached.
+func (cc *collectorClient) init(ctl *controller, c *colly.Collector, h *backend.Handle, s *backend.Seam) {
+	cc.c = c
+	cc.handle = h
+	cc.controller = ctl
+	cc.inPlace.Store(s)
+}
+
+// Seam implements exchange.Client. It returns the seam of the collector, and puts one in place if necessary.
+func (cc *collectorClient) Seam() *backend.Seam {
+	before := cc.inPlace.Load()
+	s := cc.handle.Watch(before, cc.controller)
+	if s == before {
+		return s
+	}
+	isNew := cc.inPlace.Swap(s) != s // otherwise another request has found it
+	if isNew && cc.handle.Moved() {
+		cc.controller.core.report.Warn("Collector.Init was called after Attach and has undone the collector's settings: call it before, or attach the collector once more after it")
+	}
+	return s
+}
+
+// UserAgent implements exchange.Client.
+func (cc *collectorClient) UserAgent() *string { return &cc.c.UserAgent }
+
+// Forbids implements exchange.Client.
+func (cc *collectorClient) Forbids(u *url.URL) error { return backend.Forbids(cc.c, u) }
+
+// Caller implements exchange.Client. Collectors that share a client may have different contexts, and a
+// transport may choose the proxy by the context, so each collector is a caller of its own.
+func (cc *collectorClient) Caller() any { return cc.c.ID }

@@ -3,7 +3,6 @@ package collyrobots
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"slices"
 	"sync"
@@ -18,8 +17,6 @@ import (
 	"github.com/collyrobots/collyrobots/internal/fed"
 	"github.com/collyrobots/collyrobots/internal/feed"
 	"github.com/collyrobots/collyrobots/internal/gate"
-	"github.com/collyrobots/collyrobots/internal/hostname"
-	"github.com/collyrobots/collyrobots/internal/judge"
 	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/internal/track"
@@ -84,30 +81,13 @@ type storedKey struct {
 
 func keyOf(p *urlstore.Page) storedKey { return storedKey{collector: p.Collector, url: p.URL} }
 
-// An arrival is what the option Frontier knows about a request: until the request has passed the
-// OnRequest callback of the plugin and, if it has an attempt then, until the result of that is known.
-type arrival struct {
-	visit     *arrivals.Visit // nil if Colly has not looked whether the URL was visited
-	submitted *fed.Page       // its page, if that comes from the urlstore.Store; otherwise nil
-	page      *urlstore.Page  // to be recorded; nil if the request is not recorded
-
-	attempt    *fed.Page // to fetch the page, which did not wait in the urlstore.Store; nil if there is none
-	unrecorded bool      // the page could not be recorded, so the visit arrives when the page has ended
-}
-
-// assign makes r the owner of an attempt, which is not in the Context of r.
-func (a *arrival) assign(attempt *fed.Page, r *colly.Request) {
-	attempt.Claim(r)
-	a.attempt = attempt
-}
-
 // add gives a collector its number, and watches its storage.
 func (f *frontier) add(h *hooks) error {
 	if f == nil {
 		return nil
 	}
 	f.mu.Lock()
-	h.number = len(f.collectors)
+	h.recording = &frontierHooks{h: h, number: len(f.collectors)}
 	f.collectors = append(f.collectors, weak.Make(h))
 	f.mu.Unlock()
 	return f.watch(h)
@@ -120,7 +100,7 @@ func (f *frontier) watch(h *hooks) error {
 	}
 	return h.handle.ReplaceStorage(func(s storage.Storage) storage.Storage {
 		h.visits = f.visits.Wrap(s)
-		h.visits.Before(func() { h.last.Do(h.addLastRequestCallback) })
+		h.visits.Before(h.recording.prepare)
 		return h.visits
 	})
 }
@@ -141,96 +121,6 @@ func (f *frontier) close() {
 	f.visits.Close()
 }
 
-// onArrival is the first of all OnRequest callbacks, so that the request is recorded as the program
-// has made it. The callbacks that are called for it now are called again if it waits.
-func (h *hooks) onArrival(r *colly.Request) {
-	if h.retired() {
-		return
-	}
-	h.guardCallbacks()
-	a := new(arrival)
-	page := h.fed.Claim(r)
-	hash, ok := arrivals.HashOf(r)
-	if ok && !page.IsUnaccepted() {
-		a.visit = h.visits.Arriving(hash)
-	}
-	switch {
-	case page.IsRecorded():
-		a.submitted = page
-		r.Ctx.Put(CtxWaited, r.URL.String())
-	case h.isRecordable(r):
-		a.page = h.newPageOf(r, page)
-	}
-	h.tracked.Set(r, a)
-}
-
-// addLastRequestCallback adds an OnRequest callback after those of the user, which sees the pages
-// that they have aborted. It is called in the first Visit, because Colly reads the callbacks
-// without a lock when the request exists.
-func (h *hooks) addLastRequestCallback() {
-	h.added.Store(1)
-	h.c.OnRequest(func(r *colly.Request) {
-		page := h.fedPageOf(r)
-		if r.IsAbort() {
-			page.Aborted()
-		} else {
-			page.Hook()
-		}
-	})
-}
-
-// addLastCallbacks adds callbacks that run after those of the user, so that the pages which those
-// visit are recorded before the page itself is done. All requests of the collector wait for it,
-// because Colly reads its callbacks without a lock.
-func (h *hooks) addLastCallbacks() {
-	h.c.OnError(func(r *colly.Response, _ error) { h.settlePage(r.Request, h.fedPageOf(r.Request)) })
-	h.handle.AddLast(h.onDone)
-}
-
-// onDone is the last callback of a page.
-func (h *hooks) onDone(r *colly.Response) {
-	page := h.fedPageOf(r.Request)
-	keep := h.keeper(r)
-	if page != nil && !page.IsListed() {
-		page.Keep = keep
-	} else {
-		keep()
-	}
-	h.settlePage(r.Request, page)
-}
-
-// settlePage is called after the last callback for the page of r. page may be nil.
-func (h *hooks) settlePage(r *colly.Request, page *fed.Page) {
-	if page.IsRecorded() && h.c.AllowURLRevisit {
-		h.retries.Mark(r, track.Recorded) // again, because a redirect has changed the URL and the header map
-	}
-	page.Settle()
-}
-
-// guardCallbacks is called first for each request. It registers the last callbacks, and makes Colly
-// skip the callbacks of the user for unchanged pages.
-func (h *hooks) guardCallbacks() {
-	if h.pages == nil && h.frontier == nil {
-		return
-	}
-	h.lasts.Do(h.addLastCallbacks)
-	if h.pages != nil {
-		h.handle.GuardNew()
-	}
-}
-
-// isRecordable reports whether a request is one that the option Frontier records.
-func (h *hooks) isRecordable(r *colly.Request) bool {
-	if r.Method != http.MethodGet || hasBody(r) || !judge.HasRobots(r.URL) {
-		return false
-	}
-	if !h.c.Async {
-		h.report.Warn("the pages of a collector without Async are not recorded in the urlstore.Store of Frontier", "url", r.URL.Redacted())
-		return false
-	}
-	return true
-}
-
 // tellParked reports that the page of r waits in the urlstore.Store, unless the wait is too short.
 func (f *frontier) tellParked(r *colly.Request, p *urlstore.Page, of reporter.IDs) {
 	if !f.report.Events.Active() {
@@ -239,120 +129,6 @@ func (f *frontier) tellParked(r *colly.Request, p *urlstore.Page, of reporter.ID
 	now := time.Now()
 	s := f.wire.Hosts.At(now, p.Host).Stats(now)
 	f.report.TellParked(now, s, s.Waiting+f.store.Waiting(p.Host), r.URL, of)
-}
-
-// newPageOf returns the page of a request. listed is nil if no sitemap lists it.
-func (h *hooks) newPageOf(r *colly.Request, listed *fed.Page) *urlstore.Page {
-	p := &urlstore.Page{
-		URL:       r.URL.String(),
-		Host:      hostname.Of(r.URL),
-		Collector: h.number,
-		Depth:     r.Depth,
-		Request:   h.marshal(r),
-	}
-	if u := h.judge.Cleaned(r.URL); u != r.URL {
-		p.Key = u.String()
-	}
-	if listed != nil {
-		p.From = listed.From
-	}
-	return p
-}
-
-// marshal encodes a request without the values of its Context that would come back from JSON with
-// another type, and without those of the plugin.
-func (h *hooks) marshal(r *colly.Request) []byte {
-	kept := colly.NewContext()
-	r.Ctx.ForEach(func(key string, value any) any {
-		switch {
-		case key == fed.Key || key == CtxWaited:
-		case survivesJSON(value):
-			kept.Put(key, value)
-		default:
-			h.report.Warn("the urlstore.Store of Frontier cannot keep a value in the Context of a request: use strings, or set it in OnRequest", "key", key)
-		}
-		return nil
-	})
-	encoded, err := (&colly.Request{URL: r.URL, Method: r.Method, Depth: r.Depth, Host: r.Host, Headers: r.Headers, Ctx: kept}).Marshal()
-	if err != nil {
-		return nil // a number that is not finite; the request is made again from its URL
-	}
-	return encoded
-}
-
-// survivesJSON reports whether a value comes back from JSON with the same type.
-func survivesJSON(value any) bool {
-	switch v := value.(type) {
-	case nil, string, bool, float64:
-		return true
-	case []any:
-		for _, element := range v {
-			if !survivesJSON(element) {
-				return false
-			}
-		}
-		return true
-	case map[string]any:
-		for _, element := range v {
-			if !survivesJSON(element) {
-				return false
-			}
-		}
-		return true
-	}
-	return false
-}
-
-// record passes a request to the urlstore.Store, unless it comes from there. listed is the page of a
-// sitemap, or nil. goOn is false if the request was aborted. Otherwise record returns the page that
-// the hooks report the result of, which may be nil.
-func (h *hooks) record(r *colly.Request, listed *fed.Page) (page *fed.Page, goOn bool) {
-	f := h.frontier
-	a := h.tracked.Get(r)
-	if a == nil {
-		return listed, true
-	}
-	defer func() {
-		if a.attempt == nil {
-			h.tracked.Unset(r)
-		}
-		if a.unrecorded {
-			a.visit.Passed()
-		} else {
-			a.visit.Arrived()
-		}
-	}()
-	switch {
-	case a.submitted != nil:
-		h.markRecorded(a, r)
-		return a.submitted, true
-	case a.page == nil, r.IsAbort(), h.shard.Owns(a.page.Host, r.URL) != nil, !h.dryRun && h.links.Origin(r) != "":
-		return listed, true
-	case h.closed.Load():
-		a.unrecorded = true
-		return listed, true
-	}
-	result, err := f.offer(h, a, r)
-	if err != nil {
-		f.fail(a.page, err)
-		page = f.goOnUnrecorded(h, a, listed)
-		a.assign(page, r)
-		return page, true
-	}
-	listed.End(feed.Done)
-	switch result {
-	case goesOn:
-		h.markRecorded(a, r)
-		page = f.handOut(a.page, &storedPage{frontier: f, page: a.page})
-		a.assign(page, r)
-	case isParked:
-		r.Abort()
-		f.tellParked(r, a.page, reporter.IDs{Collector: h.c.ID, Request: r.ID})
-	case isKnown:
-		r.Abort()
-	}
-	f.wake(h)
-	return page, result == goesOn
 }
 
 // errReturned is returned by hooks.admit for a page that goes back to the urlstore.Store.
@@ -384,14 +160,6 @@ func (f *frontier) mustReturnUnchecked(ctx context.Context, q *gate.Request, pag
 		return false
 	}
 	return f.mustReturn(q, page)
-}
-
-// returnPage aborts a page that goes back to the urlstore.Store.
-func (h *hooks) returnPage(q *gate.Request, r *colly.Request, page *fed.Page) {
-	h.wire.TellReturn(q.Host)
-	q.Close()
-	r.Abort()
-	page.EndNow(feed.Unfinished)
 }
 
 // goOnUnrecorded returns the attempt to fetch a page that could not be recorded. The pages that
@@ -519,14 +287,6 @@ func (f *frontier) isRetry(h *hooks, a *arrival, r *colly.Request) bool {
 	return f.retries.IsMarked(r, track.Recorded)
 }
 
-// markRecorded is called for a request of a page that is recorded. If Colly has not looked whether
-// the URL was visited, the retries of the request are recognized by a mark.
-func (h *hooks) markRecorded(a *arrival, r *colly.Request) {
-	if a.visit == nil {
-		h.retries.Mark(r, track.Recorded)
-	}
-}
-
 // attempts are the attempts to fetch one page, at least one of which has not ended. The result of
 // the page is that of the newest one, which may end before the others: a callback may call
 // Request.Retry and return later.
@@ -552,9 +312,9 @@ func (f *frontier) handOut(p *urlstore.Page, l fed.Listener) *fed.Page {
 	return attempt
 }
 
-// settled removes an attempt to fetch a page, which has ended with a result. It returns what to
+// decide removes an attempt to fetch a page, which has ended with a result. It returns what to
 // report to the urlstore.Store, and the attempt that decides, or nil if another one has not ended.
-func (f *frontier) settled(p *urlstore.Page, attempt *fed.Page, result urlstore.Result) (urlstore.Result, *fed.Page) {
+func (f *frontier) decide(p *urlstore.Page, attempt *fed.Page, result urlstore.Result) (urlstore.Result, *fed.Page) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all := f.out[keyOf(p)]
@@ -593,7 +353,7 @@ func (s *storedPage) Lapsed(attempt *fed.Page, r feed.Result) {
 // ended reports the result of an attempt to the urlstore.Store. If its callbacks may have visited pages,
 // these must be recorded first.
 func (f *frontier) ended(p *urlstore.Page, attempt *fed.Page, result feed.Result) {
-	end, deciding := f.settled(p, attempt, pageResultOf(result))
+	end, deciding := f.decide(p, attempt, pageResultOf(result))
 	if end == urlstore.Returned || end == urlstore.Postponed {
 		f.passResult(p, end)
 		return
@@ -686,210 +446,6 @@ func isUnreadable(c *colly.Collector, status int, err error) bool {
 	return err != nil && status != 0 && (status < http.StatusNonAuthoritativeInfo || c.ParseHTTPErrorResponse)
 }
 
-// A dispatcher submits the pages of a urlstore.Store to their collectors when their turn comes. It runs
-// from the first page that a collector requests until no page is left, and Collector.Wait waits for
-// it.
-type dispatcher struct {
-	*frontier
-	ctx  context.Context
-	stop context.CancelFunc
-	done chan struct{}    // closed when it has ended
-	held map[*hooks]*hold // the collectors whose Wait waits; guarded by frontier.mu
-}
-
-// A hold makes Collector.Wait wait.
-type hold struct {
-	release func()
-	forget  func() bool // ends the watch of the collector's Context
-}
-
-// end ends the hold.
-func (d *hold) end() {
-	d.forget()
-	d.release()
-}
-
-// startDispatcher starts the first dispatcher. It is called in Visit when a persistent storage of Colly
-// reports that the URL was visited in an earlier run.
-func (f *frontier) startDispatcher() {
-	if f.begun.Load() {
-		return
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.dispatcher != nil || f.broken {
-		return
-	}
-	f.start()
-	if len(f.dispatcher.held) == 0 {
-		f.dispatcher.stop() // the Context of each collector has ended
-	}
-}
-
-// wake makes sure that a dispatcher runs and that Wait of a collector waits for it. It is called in
-// a hook of a request.
-func (f *frontier) wake(h *hooks) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.recorded++
-	if f.broken || h.c.Context.Err() != nil {
-		return
-	}
-	if f.dispatcher == nil {
-		f.start()
-	}
-	f.dispatcher.hold(h)
-}
-
-// start starts a dispatcher. It holds all collectors, because pages of an earlier run may wait for
-// each of them. If an earlier dispatcher has ended because no page was left, it holds none: Wait of
-// a collector may be about to return, and a WaitGroup panics if it is used again before that. f.mu
-// is held.
-func (f *frontier) start() {
-	f.begun.Store(true)
-	d := &dispatcher{frontier: f, done: make(chan struct{}), held: make(map[*hooks]*hold)}
-	d.ctx, d.stop = context.WithCancel(context.Background())
-	if !f.drained {
-		d.holdAll()
-	}
-	f.drained = false
-	f.dispatcher = d
-	go d.run()
-}
-
-// holdAll makes Wait of each collector wait whose Context has not ended. f.mu is held.
-func (d *dispatcher) holdAll() {
-	for _, w := range d.collectors {
-		if h := w.Value(); h != nil && h.c.Context.Err() == nil {
-			d.hold(h)
-		}
-	}
-}
-
-// hold makes Wait of a collector wait until the dispatcher or the collector's Context ends. f.mu is
-// held.
-func (d *dispatcher) hold(h *hooks) {
-	if d.held[h] != nil {
-		return
-	}
-	d.held[h] = &hold{
-		release: h.handle.Hold(),
-		forget:  context.AfterFunc(h.c.Context, func() { d.drop(h) }),
-	}
-}
-
-// drop ends the hold of a collector whose Context has ended. After the last one the dispatcher
-// ends.
-func (d *dispatcher) drop(h *hooks) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	held := d.held[h]
-	if held == nil {
-		return
-	}
-	delete(d.held, h)
-	held.end()
-	if len(d.held) == 0 {
-		d.stop()
-	}
-}
-
-// run submits pages until no page is left, or the dispatcher is stopped.
-func (d *dispatcher) run() {
-	defer close(d.done)
-	defer d.stop()
-	for {
-		seen := d.wakes()
-		p, err := d.store.Next(d.ctx)
-		err = typednil.Error(err)
-		switch {
-		case err == nil:
-			d.submit(p)
-		case errors.Is(err, io.EOF):
-			if d.leave(seen) {
-				return
-			}
-		default:
-			d.abandon(err)
-			return
-		}
-	}
-}
-
-// wakes returns how often wake was called.
-func (f *frontier) wakes() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.recorded
-}
-
-// leave ends the dispatcher after Next has found no page, unless wake was called more than seen
-// times, so that there may be new pages. It reports whether it has ended the dispatcher.
-func (d *dispatcher) leave(seen int) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.recorded != seen {
-		return false
-	}
-	d.drained = true
-	d.leaveLocked()
-	return true
-}
-
-// leaveLocked ends the dispatcher. d.mu is held.
-func (d *dispatcher) leaveLocked() {
-	d.dispatcher = nil
-	for _, held := range d.held {
-		held.end()
-	}
-	d.held = nil
-}
-
-// abandon ends the dispatcher after an error of Next. If the dispatcher was not stopped, the
-// urlstore.Store has failed, and no more pages are passed to it, because they would never come back.
-func (d *dispatcher) abandon(err error) {
-	stopped := d.ctx.Err() != nil
-	if !stopped {
-		d.fail(nil, err)
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.broken = d.broken || !stopped
-	d.leaveLocked()
-}
-
-// submit gives a page to its collector. A page that the collector cannot take waits for the next
-// run.
-func (d *dispatcher) submit(p *urlstore.Page) {
-	h := d.collector(p.Collector)
-	switch {
-	case d.ctx.Err() != nil:
-		d.passResult(p, urlstore.Returned)
-	case h == nil:
-		d.frontier.report.Warn("a page waits for a collector that is not attached: attach the collectors in the same order in each run", "url", redact.Text(p.URL), "count", p.Collector+1)
-		d.passResult(p, urlstore.Postponed)
-	case !h.c.Async, h.c.Context.Err() != nil:
-		d.passResult(p, urlstore.Postponed)
-	default:
-		d.request(h, p)
-	}
-}
-
-// request makes a collector request a page.
-func (d *dispatcher) request(h *hooks, p *urlstore.Page) {
-	r, err := h.requestOf(p)
-	if err != nil {
-		d.passResult(p, urlstore.Failed)
-		return
-	}
-	page := d.handOut(p, &storedPage{frontier: d.frontier, page: p})
-	err = h.submit(r, page)
-	if err != nil && !page.IsClaimed() {
-		o := outcomeOf(err)
-		page.EndNow(o.ofSubmission())
-	}
-}
-
 // collector returns the hooks of the collector with a number, or nil if there is none.
 func (f *frontier) collector(number int) *hooks {
 	f.mu.Lock()
@@ -898,32 +454,4 @@ func (f *frontier) collector(number int) *hooks {
 		return nil
 	}
 	return f.collectors[number].Value()
-}
-
-// requestOf returns the request of a page.
-func (h *hooks) requestOf(p *urlstore.Page) (*colly.Request, error) {
-	encoded := p.Request
-	if encoded == nil {
-		var err error
-		encoded, err = requestOf(p)
-		if err != nil {
-			return nil, err
-		}
-	}
-	return h.c.UnmarshalRequest(encoded)
-}
-
-// submit makes the collector request a page. Colly looks again whether the page is within its
-// limits, but not whether it was visited. The request finds page in its Context.
-func (h *hooks) submit(r *colly.Request, page *fed.Page) error {
-	r.Ctx.Put(fed.Key, page)
-	stop := h.visits.Exempt(arrivals.HashOfURL(r.URL.String()))
-	defer stop()
-	err := r.Do()
-	o := outcomeOf(err)
-	if o.visited {
-		page.SetUnaccepted() // another visit has used the exemption
-		return r.Retry()
-	}
-	return err
 }

@@ -2,15 +2,10 @@ package collyrobots
 
 import (
 	"context"
-	"crypto/sha1"
-	"encoding/hex"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -18,10 +13,8 @@ import (
 	"time"
 
 	"github.com/gocolly/colly/v2"
-	"github.com/gocolly/colly/v2/storage"
 
 	"github.com/collyrobots/collyrobots/internal/arrivals"
-	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/fanout"
 	"github.com/collyrobots/collyrobots/internal/fed"
@@ -29,7 +22,6 @@ import (
 	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/judge"
 	"github.com/collyrobots/collyrobots/internal/reporter"
-	"github.com/collyrobots/collyrobots/internal/revalidate"
 	"github.com/collyrobots/collyrobots/internal/track"
 )
 
@@ -42,13 +34,10 @@ import (
 // waited only in OnRequest, they would pile up behind a busy slot and leave it together.
 type hooks struct {
 	*core
-	controller backend.Controller
-	c          *colly.Collector
-	handle     *backend.Handle
-	inPlace    atomic.Pointer[backend.Seam]           // the seam of the collector, as it was last found
-	debugger   atomic.Pointer[fanout.Listener[Event]] // the listener for the collector's debugger; nil if it has none
-	checked    atomic.Bool                            // selfCheck was called
-	replaced   atomic.Bool                            // the plugin is closed, and the collector has another one
+	collectorClient
+	debugger atomic.Pointer[fanout.Listener[Event]] // the listener for the collector's debugger; nil if it has none
+	checked  atomic.Bool                            // selfCheck was called
+	replaced atomic.Bool                            // the plugin is closed, and the collector has another one
 
 	// The following fields are set by attach.
 	callbacks    int  // the number of OnRequest callbacks of c up to that of the plugin
@@ -57,13 +46,9 @@ type hooks struct {
 
 	visits *arrivals.Storage // the collector's storage; nil without the options Frontier and EnforceRobotsTags
 
-	// The following fields are used with the option Frontier.
-	number int          // Page.Collector
-	lasts  sync.Once    // calls addLastCallbacks; also with the option Revalidate
-	last   sync.Once    // calls addLastRequestCallback
-	added  atomic.Int32 // 1 if addLastRequestCallback was called
-
-	pages *revalidate.Collector // nil without the option Revalidate
+	recording    *frontierHooks   // nil without the option Frontier
+	revalidating *revalidateHooks // nil without the option Revalidate
+	lasts        sync.Once        // calls addLastCallbacks, with one of these options
 }
 
 // attach registers the hooks.
@@ -71,12 +56,12 @@ func (h *hooks) attach() {
 	h.byCollector = slices.ContainsFunc(h.settings.All(), (*judge.HostSettings).ByCollector)
 	h.c.OnRequest(h.onRequest)
 	if h.frontier != nil {
-		h.handle.OnRequestFirst(h.onArrival)
+		h.handle.OnRequestFirst(h.recording.onArrival)
 	}
 	h.callbacks = h.handle.RequestCallbacks()
 	h.handle.AfterOnRequest(h.callbacks, h.afterOnRequest)
 	if h.frontier != nil && h.c.CheckHead {
-		h.last.Do(h.addLastRequestCallback) // Visit sends HEAD before the storage is asked
+		h.recording.prepare() // Visit sends HEAD before the storage is asked
 	}
 	h.c.OnRequestHeaders(h.onRequestHeaders)
 	h.handle.OnErrorFirst(h.onErrorFirst)
@@ -107,7 +92,7 @@ func (h *hooks) onRequest(r *colly.Request) {
 		h.report.Warn("the plugin is closed, so all further requests of its collectors are denied: call Close after the crawl", "url", r.URL.Redacted())
 	}
 	q := h.newPage(r, page)
-	if !h.settle(q, r, page) {
+	if !h.admitOrRefuse(q, r, page) {
 		return
 	}
 	if h.laterCallbacks() > 0 {
@@ -128,7 +113,7 @@ func (h *hooks) arrive(r *colly.Request) (page *fed.Page, goOn bool) {
 		h.decideVisit(r)
 	}
 	if h.frontier != nil {
-		page, goOn = h.record(r, page)
+		page, goOn = h.recording.record(r, page)
 		if !goOn {
 			return nil, false
 		}
@@ -140,9 +125,9 @@ func (h *hooks) arrive(r *colly.Request) (page *fed.Page, goOn bool) {
 	return page, judge.HasRobots(r.URL)
 }
 
-// settle admits or refuses a page. goOn is false if the page is not sent now and needs no record for
+// admitOrRefuse admits or refuses a page. goOn is false if the page is not sent now and needs no record for
 // its next hook: it was given back to the urlstore.Store, it is fresh, or a loop of retries was ended.
-func (h *hooks) settle(q *gate.Request, r *colly.Request, page *fed.Page) (goOn bool) {
+func (h *hooks) admitOrRefuse(q *gate.Request, r *colly.Request, page *fed.Page) (goOn bool) {
 	row := h.retries.Refused(r)
 	if row.Exhausted() && row.Later {
 		h.brake(q)
@@ -152,10 +137,10 @@ func (h *hooks) settle(q *gate.Request, r *colly.Request, page *fed.Page) (goOn 
 	case err == nil:
 		return true
 	case errors.Is(err, errReturned):
-		h.returnPage(q, r, page)
+		h.recording.returnPage(q, r, page)
 		return false
 	case errors.Is(err, errFresh):
-		h.skipFresh(q, r)
+		h.revalidating.skipFresh(q, r)
 		return false
 	}
 	o := outcomeOf(err)
@@ -173,13 +158,13 @@ func (h *hooks) settle(q *gate.Request, r *colly.Request, page *fed.Page) (goOn 
 // laterCallbacks returns the number of OnRequest callbacks that were registered after that of the
 // plugin.
 func (h *hooks) laterCallbacks() int {
-	return h.handle.RequestCallbacks() - h.callbacks - int(h.added.Load())
+	return h.handle.RequestCallbacks() - h.callbacks - h.recording.callbacks()
 }
 
 // newPage returns the record of a page.
 func (h *hooks) newPage(r *colly.Request, page *fed.Page) *gate.Request {
 	of := reporter.IDs{Collector: h.c.ID, Request: r.ID, Page: h.report.NewPage(h.c.Context)}
-	p := gate.Page{IDs: of, Store: h.pageStoreOf(r)}
+	p := gate.Page{IDs: of, Store: h.revalidating.recordsFor(r)}
 	if page != nil {
 		p.From = page.From
 	}
@@ -347,7 +332,7 @@ func (h *hooks) onResponse(r *colly.Response) {
 	defer h.tellDebugger()
 	wouldDeny := h.tracked.Hook(r.Request)
 	h.fedPageOf(r.Request).Hook()
-	if h.isUnchanged(r) {
+	if h.revalidating.isUnchanged(r) {
 		hideFromXML(r.Request.URL)
 	}
 	if h.retired() {
@@ -368,17 +353,12 @@ func (h *hooks) onResponse(r *colly.Response) {
 
 // onErrorFirst is called before the user's callbacks for a page that failed. It gives a page without
 // a response an empty header, because Colly gives it none, and callbacks read headers such as
-// Retry-After.
+// Retry-After. It counts a page that was not sent, because an OnError callback that was registered
+// before the plugin may retry it before onError is called.
 func (h *hooks) onErrorFirst(r *colly.Response, err error) {
 	if r.Headers == nil {
 		r.Headers = &http.Header{}
 	}
-	h.countRefused(r, err)
-}
-
-// countRefused counts a page that was not sent, because an OnError callback that was registered
-// before the plugin may retry it before onError is called.
-func (h *hooks) countRefused(r *colly.Response, err error) {
 	if h.retired() {
 		return
 	}
@@ -423,7 +403,7 @@ func (h *hooks) onError(r *colly.Response, err error) {
 // onScraped is called when the user's callbacks for a page have ended.
 func (h *hooks) onScraped(r *colly.Response) {
 	defer h.tellDebugger()
-	unchanged := h.isUnchanged(r)
+	unchanged := h.revalidating.isUnchanged(r)
 	if unchanged {
 		undoHideFromXML(r.Request.URL)
 	}
@@ -431,9 +411,49 @@ func (h *hooks) onScraped(r *colly.Response) {
 		return
 	}
 	if unchanged {
-		h.unchanged(r.Request, http.StatusNotModified)
+		h.revalidating.tellUnchanged(r.Request, http.StatusNotModified)
 	}
 	h.finish(r.Request, r.StatusCode, outcome{})
+}
+
+// guardCallbacks is called first for each request. It registers the last callbacks, and makes Colly
+// skip the callbacks of the user for unchanged pages.
+func (h *hooks) guardCallbacks() {
+	if h.revalidating == nil && h.recording == nil {
+		return
+	}
+	h.lasts.Do(h.addLastCallbacks)
+	if h.revalidating != nil {
+		h.handle.GuardNew()
+	}
+}
+
+// addLastCallbacks adds callbacks that run after those of the user, so that the pages which those
+// visit are recorded before the page itself is done. All requests of the collector wait for it,
+// because Colly reads its callbacks without a lock.
+func (h *hooks) addLastCallbacks() {
+	h.c.OnError(func(r *colly.Response, _ error) { h.endCallbacks(r.Request, h.fedPageOf(r.Request)) })
+	h.handle.AddLast(h.onDone)
+}
+
+// onDone is the last callback of a page.
+func (h *hooks) onDone(r *colly.Response) {
+	page := h.fedPageOf(r.Request)
+	keep := h.revalidating.keeper(r)
+	if page != nil && !page.IsListed() {
+		page.Keep = keep
+	} else {
+		keep()
+	}
+	h.endCallbacks(r.Request, page)
+}
+
+// endCallbacks is called after the last callback for the page of r. page may be nil.
+func (h *hooks) endCallbacks(r *colly.Request, page *fed.Page) {
+	if page.IsRecorded() && h.c.AllowURLRevisit {
+		h.retries.Mark(r, track.Recorded) // again, because a redirect has changed the URL and the header map
+	}
+	page.Settle()
 }
 
 // finish is called in the last hook of a page. It reports the result of a page that a sitemap
@@ -482,69 +502,6 @@ func (h *hooks) countLate(r *colly.Response, q *gate.Request) {
 	}
 }
 
-// deny logs a page that is not sent, or that would not be sent without the dry run, and calls
-// OnDenied.
-func (h *hooks) deny(r *colly.Request, err error) {
-	h.onDenied.notSent(h.report, r.URL, err, h.dryRun)
-	o := outcomeOf(err)
-	if h.retries.Deny(r, o.denial()) > track.MaxDenials {
-		h.warnOfRetries(r, err)
-		return
-	}
-	for _, f := range h.onDenied {
-		f(r, err)
-	}
-}
-
-// endRetries aborts a page that OnDenied or OnError retries again and again although it is denied.
-// Otherwise such a loop would never end, and would use up the stack of a synchronous collector.
-func (h *hooks) endRetries(q *gate.Request, r *colly.Request, err error) {
-	q.Close()
-	r.Abort()
-	h.warnOfRetries(r, err)
-	page := h.fedPageOf(r)
-	h.finish(r, 0, outcomeOf(err)) // Colly calls no other hook for an aborted request
-	page.Settle()
-}
-
-// onDenied are the functions of the option OnDenied.
-type onDenied []func(*colly.Request, error)
-
-// notSent logs a request that is not sent, or would not be sent without the dry run. If the user
-// has not set OnDenied, the first denial of each host has level INFO. Otherwise a crawl that may
-// fetch nothing would log nothing.
-func (f onDenied) notSent(r *reporter.Reporter, u *url.URL, err error, dryRun bool) {
-	level := slog.LevelDebug
-	message := "request denied"
-	o := outcomeOf(err)
-	switch {
-	case dryRun:
-		level = slog.LevelInfo
-	case len(f) == 0 && o.denied != nil && o.denied.first:
-		level = slog.LevelInfo
-		message = "request denied, the first of its host; set OnDenied to get all denials"
-	}
-	r.Log.Log(context.Background(), level, message, "url", u.Redacted(), "error", err, "sent", dryRun)
-}
-
-// warnOfRetries warns once that retries of a denied page make no sense.
-func (h *hooks) warnOfRetries(r *colly.Request, err error) {
-	h.report.Warn("OnDenied or OnError calls Retry again and again: a request is denied until its robots.txt has been read again or its host may be requested again, so OnDenied is not called for it any more",
-		"url", r.URL.Redacted(), "count", track.MaxDenials, "error", err)
-}
-
-// brake delays a page by one second. It is called for a page that a callback retries again and
-// again while the reason of its denials may still pass. Nothing else slows such a loop down.
-func (h *hooks) brake(q *gate.Request) {
-	ctx, release := h.policies.Until(h.c.Context)
-	defer release()
-	select {
-	case <-time.After(time.Second):
-	case <-ctx.Done():
-	}
-	q.Tick()
-}
-
 // tellDebugger sends the collector's debugger the events that it has not received. Each hook calls
 // it, because Colly calls the debugger on the same goroutine.
 func (h *hooks) tellDebugger() {
@@ -569,30 +526,6 @@ func (h *hooks) retired() bool {
 	h.replaced.Store(true)
 	return true
 }
-
-// Seam implements client. It returns the seam of the collector, and puts one in place if necessary.
-func (h *hooks) Seam() *backend.Seam {
-	before := h.inPlace.Load()
-	s := h.handle.Watch(before, h.controller)
-	if s == before {
-		return s
-	}
-	isNew := h.inPlace.Swap(s) != s // otherwise another request has found it
-	if isNew && h.handle.Moved() {
-		h.report.Warn("Collector.Init was called after Attach and has undone the collector's settings: call it before, or attach the collector once more after it")
-	}
-	return s
-}
-
-// UserAgent implements client.
-func (h *hooks) UserAgent() *string { return &h.c.UserAgent }
-
-// Forbids implements client.
-func (h *hooks) Forbids(u *url.URL) error { return backend.Forbids(h.c, u) }
-
-// Caller implements client. Collectors that share a client may have different contexts, and a
-// transport may choose the proxy by the context, so each collector is a caller of its own.
-func (h *hooks) Caller() any { return h.c.ID }
 
 // A controller is the gate.Controller of the collectors of a plugin.
 type controller struct {
@@ -658,103 +591,6 @@ func (c root) WouldDeny(u *url.URL, err error) { c.onDenied.notSent(c.report, u,
 
 // Unseen implements gate.Root.
 func (c root) Unseen(req *http.Request) { c.frontier.drop(req) }
-
-// checkOnce calls selfCheck the first time. It does not use a sync.Once, because other requests
-// would wait while selfCheck logs.
-func (h *hooks) checkOnce(r *colly.Request) {
-	if !h.checked.Load() && h.checked.CompareAndSwap(false, true) {
-		h.selfCheck(judge.UserAgentOf(*r.Headers))
-	}
-}
-
-// selfCheck is called at the first request of a collector. It warns of settings that are probably
-// mistakes. UserAgent is that of the request.
-func (h *hooks) selfCheck(userAgent string) {
-	if h.bubbled != inBubble() {
-		panic(errBubble) // otherwise the request would wait forever
-	}
-	if h.debugger.Load() == nil {
-		h.debugger.Store(h.debuggers.add(h.handle, h.report)) // it was set after Attach
-	}
-	if !h.c.IgnoreRobotsTxt {
-		h.report.Warn("Colly's built-in robots.txt check was turned on after Attach: it denies and fails what the dialect allows; leave IgnoreRobotsTxt true")
-	}
-	if n := h.laterCallbacks(); n > 0 {
-		h.report.Warn("OnRequest callbacks were registered after Attach: a request that they abort costs its host one delay, one that they change is judged twice", "count", n)
-	}
-	for _, s := range h.settings.All() {
-		h.checkTokens(s, userAgent)
-	}
-	switch {
-	case h.frontier != nil:
-		h.checkFrontier()
-	case h.visits != nil && !h.dryRun && !h.c.AllowURLRevisit && h.handle.Storage() != storage.Storage(h.visits):
-		h.report.Warn("SetStorage was called after Attach, so EnforceRobotsTags cannot keep links with nofollow from counting as visited: " +
-			"they are not requested when another page has them without nofollow; call it before Attach")
-	}
-}
-
-// checkFrontier warns of settings of a collector that do not go well with the option Frontier.
-func (h *hooks) checkFrontier() {
-	switch {
-	case h.c.AllowURLRevisit:
-		h.report.Warn("AllowURLRevisit is set, so Frontier does not see visits in time: if the process is killed, links of the pages that are under way may be lost")
-	case h.handle.Storage() != storage.Storage(h.visits):
-		h.report.Warn("SetStorage was called after Attach, so Frontier does not see visits in time: if the process is killed, links of the pages that are under way may be lost; call it before Attach")
-	}
-	if h.c.MaxRequests > 0 {
-		h.report.Warn("MaxRequests counts a page that has waited in the urlstore.Store of Frontier at least three times; use a limit of the urlstore.Store", "limit", h.c.MaxRequests)
-	}
-}
-
-// checkTokens warns of a name of the crawler that no User-agent line can match.
-func (h *hooks) checkTokens(s *judge.HostSettings, userAgent string) {
-	for _, token := range s.ProductTokens(s.Dialect, userAgent) {
-		if token == "" {
-			continue // there is another warning for a user agent without a name
-		}
-		err := s.Dialect.CheckToken(token)
-		if err != nil {
-			h.report.Warn("no User-agent line can match the crawler's name, so only the groups for * of each robots.txt apply: set ProductToken to another name", "error", err)
-		}
-	}
-}
-
-// cached reports whether a page will come from the collector's CacheDir, where Colly v2 stores it
-// under the SHA-1 of its URL. cached does not read the file: if the stored response is a server
-// error, Colly requests the page although cached has returned true.
-func cached(c *colly.Collector, r *colly.Request) bool {
-	if c.CacheDir == "" || r.Method != http.MethodGet || r.Headers.Get("Cache-Control") == "no-cache" {
-		return false
-	}
-	sum := sha1.Sum([]byte(r.URL.String()))
-	name := hex.EncodeToString(sum[:])
-	info, err := os.Stat(filepath.Join(c.CacheDir, name[:2], name))
-	return err == nil && (c.CacheExpiration <= 0 || time.Since(info.ModTime()) <= c.CacheExpiration)
-}
-
-// keepFromCache makes Colly pass a denied page to the transport although it may be in CacheDir. It
-// reports whether it has changed the headers for that.
-func keepFromCache(c *colly.Collector, r *colly.Request) bool {
-	if c.CacheDir == "" {
-		return false
-	}
-	values := (*r.Headers)["Cache-Control"]
-	(*r.Headers)["Cache-Control"] = append([]string{"no-cache"}, values...)
-	return true
-}
-
-// allowCache undoes the change of keepFromCache, because a retry of the page has the same headers.
-func allowCache(r *colly.Request) {
-	values := (*r.Headers)["Cache-Control"]
-	switch {
-	case len(values) == 0 || values[0] != "no-cache": // a later callback has changed it
-	case len(values) == 1:
-		delete(*r.Headers, "Cache-Control")
-	default:
-		(*r.Headers)["Cache-Control"] = values[1:]
-	}
-}
 
 // fedPageOf returns the fed page of r: the one that did not wait in a urlstore.Store, or the one in
 // its Context that r has claimed. It returns nil if there is none.

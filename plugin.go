@@ -333,10 +333,10 @@ func (p *Plugin) Attach(c *colly.Collector) error {
 	if h := p.hooksOf(c); !fresh || h != nil { // if Collector.Init has undone the rest, the callbacks are still there
 		return errors.Join(h.watchStorage(), p.frontier.watch(h))
 	}
-	h := &hooks{core: p.core, controller: p.controller, c: c, handle: handle}
-	h.inPlace.Store(seam)
+	h := &hooks{core: p.core}
+	h.collectorClient.init(p.controller, c, handle, seam)
 	h.enforcesTags = p.settings.IsForAny(func(s *judge.HostSettings) bool { return s.EnforceTags })
-	err = errors.Join(h.watchStorage(), h.addPages(), p.frontier.add(h))
+	err = errors.Join(h.watchStorage(), h.addRevalidation(), p.frontier.add(h))
 	if err != nil {
 		return err
 	}

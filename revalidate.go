@@ -80,9 +80,16 @@ func (c *config) revalidates() bool {
 	return !c.dryRun && slices.ContainsFunc(c.All(), func(s *judge.HostSettings) bool { return s.Revalidate })
 }
 
-// addPages makes the pages of the collector conditional, which is being attached. It does nothing
-// without the option.
-func (h *hooks) addPages() error {
+// revalidateHooks are the hooks of one collector for the option Revalidate. Those that
+// are called without the option do nothing if revalidateHooks is nil.
+type revalidateHooks struct {
+	h       *hooks
+	records *revalidate.Collector
+}
+
+// addRevalidation makes the pages of the collector conditional, which is being attached. It does
+// nothing without the option.
+func (h *hooks) addRevalidation() error {
 	if h.revalidation == nil {
 		return nil
 	}
@@ -90,22 +97,22 @@ func (h *hooks) addPages() error {
 	if err != nil {
 		return fmt.Errorf("collyrobots: Attach: %w", err)
 	}
-	h.pages = h.revalidation.Add()
+	h.revalidating = &revalidateHooks{h: h, records: h.revalidation.Add()}
 	return nil
 }
 
-// pageStoreOf returns the records for the page of r, or nil if r must not be made conditional.
-func (h *hooks) pageStoreOf(r *colly.Request) *revalidate.Collector {
-	if h.pages == nil || !h.hasRecord(r) || h.retries.IsMarked(r, track.Answered) {
+// recordsFor returns the records for the page of r, or nil if r must not be made conditional.
+func (rh *revalidateHooks) recordsFor(r *colly.Request) *revalidate.Collector {
+	if rh == nil || !rh.hasRecord(r) || rh.h.retries.IsMarked(r, track.Answered) {
 		return nil
 	}
-	return h.pages
+	return rh.records
 }
 
 // hasRecord reports whether there may be a record of the page of r. With CacheDir there are no
 // records: a cached page is not requested, and any other page is needed in full.
-func (h *hooks) hasRecord(r *colly.Request) bool {
-	return r.Method == http.MethodGet && !hasBody(r) && h.c.CacheDir == "" && weburl.IsWeb(r.URL) && (*r.Headers)["Host"] == nil
+func (rh *revalidateHooks) hasRecord(r *colly.Request) bool {
+	return r.Method == http.MethodGet && !hasBody(r) && rh.h.c.CacheDir == "" && weburl.IsWeb(r.URL) && (*r.Headers)["Host"] == nil
 }
 
 // hasBody reports whether r has a body. A request that was decoded, such as one of a queue or one
@@ -130,7 +137,9 @@ func isMarkedUnchanged(r *colly.Response) bool {
 
 // isUnchanged reports whether r is the response of an unchanged page of the collector. Without the
 // option Revalidate it looks at no header.
-func (h *hooks) isUnchanged(r *colly.Response) bool { return h.pages != nil && isMarkedUnchanged(r) }
+func (rh *revalidateHooks) isUnchanged(r *colly.Response) bool {
+	return rh != nil && isMarkedUnchanged(r)
+}
 
 // noXMLFile at the end of a path keeps Colly from parsing the response as XML.
 const noXMLFile = "\x00"
@@ -143,13 +152,13 @@ func hideFromXML(u *url.URL) { u.Path += noXMLFile }
 
 func undoHideFromXML(u *url.URL) { u.Path = strings.TrimSuffix(u.Path, noXMLFile) }
 
-// unchanged reports a page that has not changed. status is 0 if it was not requested.
-func (h *hooks) unchanged(r *colly.Request, status int) {
-	host := h.wire.Hosts.At(time.Now(), hostname.Of(r.URL))
+// tellUnchanged reports a page that has not changed. status is 0 if it was not requested.
+func (rh *revalidateHooks) tellUnchanged(r *colly.Request, status int) {
+	host := rh.h.wire.Hosts.At(time.Now(), hostname.Of(r.URL))
 	host.CountUnchanged()
-	h.report.TellUnchanged(host, r.URL, status, reporter.IDs{Collector: h.c.ID, Request: r.ID})
-	h.retries.Mark(r, track.Answered)
-	if f := h.settings.Of(hostname.Of(r.URL)).OnUnchanged; f != nil {
+	rh.h.report.TellUnchanged(host, r.URL, status, reporter.IDs{Collector: rh.h.c.ID, Request: r.ID})
+	rh.h.retries.Mark(r, track.Answered)
+	if f := rh.h.settings.Of(hostname.Of(r.URL)).OnUnchanged; f != nil {
 		f(r)
 	}
 }
@@ -158,38 +167,38 @@ func (h *hooks) unchanged(r *colly.Request, status int) {
 var errFresh = errors.New("collyrobots: the page is fresh")
 
 // skipFresh ends the page of r, which is fresh. Colly calls no other hook for an aborted request.
-func (h *hooks) skipFresh(q *gate.Request, r *colly.Request) {
+func (rh *revalidateHooks) skipFresh(q *gate.Request, r *colly.Request) {
 	q.Close()
 	r.Abort()
-	h.revalidation.Fresh.Add(1)
-	page := h.fedPageOf(r)
-	h.unchanged(r, 0)
-	h.finish(r, http.StatusNotModified, outcome{})
+	rh.h.revalidation.Fresh.Add(1)
+	page := rh.h.fedPageOf(r)
+	rh.tellUnchanged(r, 0)
+	rh.h.finish(r, http.StatusNotModified, outcome{})
 	page.Settle()
 }
 
 // keeper returns a function that records the page of a response. It must be called when the page is
 // done: after the last callback or, with the option Frontier, when its links are recorded.
-func (h *hooks) keeper(r *colly.Response) func() {
-	if h.pages == nil || h.retired() || h.closed.Load() || r.StatusCode != http.StatusOK || r.Headers == nil || !h.hasRecord(r.Request) {
+func (rh *revalidateHooks) keeper(r *colly.Response) func() {
+	if rh == nil || rh.h.retired() || rh.h.closed.Load() || r.StatusCode != http.StatusOK || r.Headers == nil || !rh.hasRecord(r.Request) {
 		return func() {}
 	}
-	settings := h.settings.Of(hostname.Of(r.Request.URL))
-	if !settings.Revalidate || h.c.MaxBodySize > 0 && len(r.Body) >= h.c.MaxBodySize {
+	settings := rh.h.settings.Of(hostname.Of(r.Request.URL))
+	if !settings.Revalidate || rh.h.c.MaxBodySize > 0 && len(r.Body) >= rh.h.c.MaxBodySize {
 		return func() {}
 	}
-	h.retries.Mark(r.Request, track.Answered)
+	rh.h.retries.Mark(r.Request, track.Answered)
 	u := *r.Request.URL
-	key := h.pages.Key(&u)
+	key := rh.records.Key(&u)
 	record, err := revalidate.New(&u, *r.Request.Headers, *r.Headers, time.Now())
 	if err != nil {
-		h.revalidation.Unusable.Add(1)
+		rh.h.revalidation.Unusable.Add(1)
 	}
 	if record != nil && !settings.SkipFresh {
 		record = record.WithoutFreshness()
 	}
 	if record == nil {
-		return func() { h.pages.Forget(key) }
+		return func() { rh.records.Forget(key) }
 	}
 	if mark := (*r.Headers)[revalidate.UnchangedMark]; mark != nil {
 		old, err := revalidate.Decode([]byte(mark[0]))
@@ -197,5 +206,5 @@ func (h *hooks) keeper(r *colly.Response) func() {
 			return func() {}
 		}
 	}
-	return func() { h.pages.Remember(key, record) }
+	return func() { rh.records.Remember(key, record) }
 }

@@ -261,7 +261,7 @@ func (c *tagCounts) statistics() report.RobotsTagStats {
 // followed. If the option EnforceRobotsTags is set for any host, it is called for each page, before
 // the callbacks of the user. Otherwise it is called only for pages with rules in headers.
 func (h *hooks) readTags(r *colly.Response) {
-	if h.retired() || h.isUnchanged(r) {
+	if h.retired() || h.revalidating.isUnchanged(r) {
 		return
 	}
 	enforce := h.settings.Of(hostname.Of(r.Request.URL)).EnforceTags

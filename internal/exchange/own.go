@@ -48,7 +48,7 @@ func (c SeamClient) UserAgent() *string { return c.Name }
 
 func (c SeamClient) Caller() any { return nil }
 
-// Forbids implements client. Any of the seam's collectors may have made the request.
+// Forbids implements Client. Any of the seam's collectors may have made the request.
 func (c SeamClient) Forbids(u *url.URL) error {
 	if c.Through == nil {
 		return nil

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 )
 
+// TestMain runs the tests. In a process that a test has started, it obeys the orders of that test instead.
 func TestMain(m *testing.M) {
 	if text := os.Getenv(orderVariable); text != "" {
 		if err := obeyOrders(text, os.Stdin, os.Stdout); err != nil {

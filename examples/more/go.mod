@@ -8,8 +8,6 @@ replace (
 	github.com/collyrobots/collyrobots => ../..
 	github.com/collyrobots/collyrobots/audit => ../../audit
 	github.com/collyrobots/collyrobots/frontier => ../../frontier
-	github.com/collyrobots/collyrobots/hostqueue => ../../hostqueue
-	github.com/collyrobots/collyrobots/store/redisstore => ../../store/redisstore
 )
 
 require (
@@ -17,14 +15,8 @@ require (
 	github.com/chromedp/chromedp v0.23.0
 	github.com/collyrobots/collyrobots v0.1.0
 	github.com/collyrobots/collyrobots/frontier v0.1.0
-	github.com/collyrobots/collyrobots/hostqueue v0.1.0
-	github.com/collyrobots/collyrobots/store/redisstore v0.1.0
 	github.com/gocolly/colly/v2 v2.3.0
-	github.com/hashicorp/go-retryablehttp v0.7.8
-	github.com/jlaffaye/ftp v0.2.4
-	github.com/redis/go-redis/v9 v9.22.0
 	go.uber.org/goleak v1.3.0
-	goftp.io/server/v2 v2.0.1
 )
 
 require (
@@ -54,7 +46,6 @@ require (
 	github.com/golang/groupcache v0.0.0-20241129210726-2c02b8208cf8 // indirect
 	github.com/golang/protobuf v1.5.4 // indirect
 	github.com/golang/snappy v0.0.5-0.20231225225746-43d5d4cd4e0e // indirect
-	github.com/hashicorp/go-cleanhttp v0.5.2 // indirect
 	github.com/kennygrant/sanitize v1.2.4 // indirect
 	github.com/klauspost/compress v1.17.11 // indirect
 	github.com/kr/pretty v0.3.1 // indirect
@@ -71,7 +62,6 @@ require (
 	github.com/rogpeppe/go-internal v1.9.0 // indirect
 	github.com/saintfish/chardet v0.0.0-20230101081208-5e3ef4b5456d // indirect
 	github.com/temoto/robotstxt v1.1.2 // indirect
-	go.uber.org/atomic v1.11.0 // indirect
 	golang.org/x/exp v0.0.0-20230626212559-97b1e661b5df // indirect
 	golang.org/x/net v0.47.0 // indirect
 	golang.org/x/sys v0.38.0 // indirect

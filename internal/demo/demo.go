@@ -123,35 +123,14 @@ func compressed(body string) Answer {
 	return Answer{Kind: "application/gzip", Body: b.Bytes()}
 }
 
-// Generate returns n sites without sitemaps. The start page of each links to all of its other
-// pages, so that the site has as many pages as given.
-func Generate(n, pages int) map[string]Site {
-	sites := make(map[string]Site, n)
-	for host := range n {
-		site := Site{"/robots.txt": text("User-agent: *\nDisallow:\n")}
-		var paths []string
-		for page := range pages - 1 {
-			path := fmt.Sprintf("/%d", page+1)
-			paths = append(paths, path)
-			site[path] = links()
-		}
-		site["/"] = links(paths...)
-		sites[fmt.Sprintf("site%d.test", host+1)] = site
-	}
-	return sites
-}
-
-// A Server serves all sites on one port of the loopback interface, and keeps an access log. The zero
-// Server is a handler for Sites.
+// A Server serves Sites on one port of the loopback interface, and keeps an access log. The zero
+// Server is a handler.
 type Server struct {
-	sites    map[string]Site // if nil, Sites
-	listener net.Listener
-	server   *http.Server
-	client   *http.Transport
+	server *http.Server
+	client *http.Transport
 
-	mu    sync.Mutex
-	log   []Access
-	watch func(Access)
+	mu  sync.Mutex
+	log []Access
 }
 
 // An Access is an entry of the log.
@@ -160,19 +139,17 @@ type Access struct {
 	Host   string
 	Path   string // with the query
 	Status int
-	Agent  string // the User-Agent header
 }
 
-// Start starts a server for Sites, which runs until Close.
-func Start() (*Server, error) { return Serve(Sites) }
-
-// Serve starts a server for the given sites, which runs until Close.
-func Serve(sites map[string]Site) (*Server, error) {
+// Start starts a server, which runs until Close.
+func Start() (*Server, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{sites: sites, listener: listener, client: Transport(listener.Addr().String())}
+	s := &Server{client: &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, listener.Addr().String())
+	}}}
 	s.server = &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
 	go s.server.Serve(listener) // ends with Close
 	return s, nil
@@ -197,24 +174,6 @@ func Starts() []string {
 // Transport returns a transport that sends the requests for all hosts to s.
 func (s *Server) Transport() http.RoundTripper { return s.client }
 
-// Addr returns the address of s, for [Transport] in another process.
-func (s *Server) Addr() string { return s.listener.Addr().String() }
-
-// Transport returns a transport that sends the requests for all hosts to the Server at addr.
-func Transport(addr string) *http.Transport {
-	return &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, network, addr)
-	}}
-}
-
-// Watch makes s call f for each later request, before it is answered. Several goroutines may call f
-// at once.
-func (s *Server) Watch(f func(Access)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.watch = f
-}
-
 // Log returns the requests to a host so far, in their order.
 func (s *Server) Log(host string) (log []Access) {
 	s.mu.Lock()
@@ -230,25 +189,17 @@ func (s *Server) Log(host string) (log []Access) {
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at := time.Now()
-	sites := s.sites
-	if sites == nil {
-		sites = Sites
-	}
-	a, ok := sites[r.Host][r.URL.RequestURI()]
+	a, ok := Sites[r.Host][r.URL.RequestURI()]
 	switch {
 	case !ok:
 		a = Answer{Status: http.StatusNotFound}
 	case a.Status == 0:
 		a.Status = http.StatusOK
 	}
-	access := Access{At: at, Host: r.Host, Path: r.URL.RequestURI(), Status: a.Status, Agent: r.UserAgent()}
+	access := Access{At: at, Host: r.Host, Path: r.URL.RequestURI(), Status: a.Status}
 	s.mu.Lock()
 	s.log = append(s.log, access)
-	watch := s.watch
 	s.mu.Unlock()
-	if watch != nil {
-		watch(access)
-	}
 	if a.Location != "" {
 		w.Header().Set("Location", a.Location)
 	}

@@ -226,15 +226,11 @@ const importRules = `
 	examples/*:        . ./report ./dialect ./sitemap ./store github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/queue
 	examples/client:   ./internal/demo
 	examples/crawl:    ./internal/demo ./view
-	examples/picture:  ./robotstest
 
 	# The examples that need more than Colly.
 	examples/more/*:   . ./report ./dialect ./sitemap ./store github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/queue
 	examples/more/browser: ./robotstest github.com/chromedp/chromedp github.com/chromedp/cdproto/cdp github.com/chromedp/cdproto/fetch github.com/chromedp/cdproto/network
-	examples/more/distributed: ./internal/demo ./hostqueue ./store/redisstore github.com/redis/go-redis/v9 github.com/redis/go-redis/v9/logging
-	examples/more/ftp: github.com/jlaffaye/ftp
 	examples/more/resume: ./frontier
-	examples/more/retry: github.com/hashicorp/go-retryablehttp
 `
 
 const modulePath = "github.com/collyrobots/collyrobots"
@@ -311,8 +307,6 @@ func TestImportRulesCatch(t *testing.T) {
 		{"examples/crawl/main.go", "./internal/policy", false},
 		{"examples/crawl/main.go", "./internal/redact", false},
 		{"examples/crawl/main.go", "github.com/hibiken/asynq", false},
-		{"examples/more/distributed/worker.go", "./store/redisstore", true},
-		{"examples/more/distributed/worker.go", "./internal/pace", false},
 		{"hostqueue/run.go", "./internal/pace", false},
 		{"plugin.go", "./hostqueue", false},
 		{"cmd/collyrobots/internal/term/text.go", "golang.org/x/text/width", true},

@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/cookiejar"
-	"net/http/httptrace"
-	"net/textproto"
 	"net/url"
 	"strings"
 	"testing"
@@ -130,124 +127,6 @@ func TestTrailersOfClient(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestInformationalResponsesOfClient checks that a client sees responses with status 103, and that
-// its own trace is called.
-func TestInformationalResponsesOfClient(t *testing.T) {
-	answer := func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Link", "</style.css>; rel=preload")
-		w.WriteHeader(http.StatusEarlyHints)
-		io.WriteString(w, "text")
-	}
-	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": 404, "/": answer}}, func(t *testing.T, web *robotstest.Web) {
-		_, client := kit.NewRobots(t, web)
-		var got []string
-		trace := &httptrace.ClientTrace{
-			Got1xxResponse: func(code int, header textproto.MIMEHeader) error {
-				got = append(got, fmt.Sprint(code, " ", header.Get("Link")))
-				return nil
-			},
-			GotConn: func(httptrace.GotConnInfo) { got = append(got, "conn") },
-		}
-		req := kit.NewRequest(t, "http://a.test/")
-		resp, err := client.Do(req.WithContext(httptrace.WithClientTrace(t.Context(), trace)))
-		kit.Must(t, err)
-		resp.Body.Close()
-		if want := "conn, 103 </style.css>; rel=preload"; strings.Join(got, ", ") != want && strings.Join(got, ", ") != "conn, "+want {
-			t.Errorf("the trace got %q, want %q", got, want)
-		}
-	})
-}
-
-// TestExpectContinueOfClient checks that the body of a request is sent after status 100.
-func TestExpectContinueOfClient(t *testing.T) {
-	answer := func(w http.ResponseWriter, r *http.Request) {
-		time.Sleep(time.Second)
-		io.Copy(w, r.Body) // the first Read sends status 100
-	}
-	sites := robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 5\nDisallow: /closed\n", "/": answer}}
-	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-		p, client := kit.NewRobots(t, web)
-		next := web.Transport()
-		next.ExpectContinueTimeout = time.Minute
-		client.Transport = p.Transport(next)
-		for _, path := range []string{"/", "/closed"} {
-			b := &body{Reader: strings.NewReader("hello")}
-			req, err := http.NewRequest(http.MethodPost, "http://a.test"+path, b)
-			kit.Must(t, err)
-			req.Header.Set("Expect", "100-continue")
-			resp, err := client.Do(req)
-			if path == "/closed" {
-				if err == nil || b.closed.Load() == 0 {
-					t.Errorf("got error %v; the body was closed %d times", err, b.closed.Load())
-				}
-				continue
-			}
-			kit.Must(t, err)
-			text, err := io.ReadAll(resp.Body)
-			if string(text) != "hello" || err != nil {
-				t.Errorf("got %q, %v", text, err)
-			}
-		}
-		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 5s /")
-	})
-}
-
-// TestConnectProxyOfClient checks that the requests of a client, and those for robots.txt, use the
-// proxy of its transport.
-func TestConnectProxyOfClient(t *testing.T) {
-	for _, scheme := range []string{"http", "https"} {
-		sites := robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nCrawl-delay: 5\nDisallow: /2\n"), "proxy.test:3128": nil}
-		kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-			p, client := kit.NewRobots(t, web)
-			next := web.Transport()
-			next.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.test:3128"})
-			client.Transport = p.Transport(next)
-			for i := range 4 {
-				_, err := kit.Get(client, fmt.Sprint(scheme, "://a.test/", i))
-				if (err != nil) != (i == 2) {
-					t.Errorf("%s /%d: got error %v", scheme, i, err)
-				}
-			}
-			kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 5s /0, 10s /1, 15s /3")
-			for _, r := range web.Log("a.test") {
-				if r.Proxy != "proxy.test:3128" {
-					t.Errorf("%s came through proxy %q", r.URI, r.Proxy)
-				}
-			}
-		})
-	}
-}
-
-// TestCookieJarOfClient checks that a client sends the cookies of its jar, and none with the
-// request for robots.txt.
-func TestCookieJarOfClient(t *testing.T) {
-	answer := func(w http.ResponseWriter, r *http.Request) {
-		http.SetCookie(w, &http.Cookie{Name: "session", Value: "1"})
-		if r.URL.Path == "/moved" {
-			http.Redirect(w, r, "/target", http.StatusSeeOther)
-		}
-	}
-	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": 404, "*": answer}}, func(t *testing.T, web *robotstest.Web) {
-		_, client := kit.NewRobots(t, web)
-		jar, err := cookiejar.New(nil)
-		kit.Must(t, err)
-		client.Jar = jar
-		resp, err := client.Post("http://a.test/moved", "text/plain", strings.NewReader("x"))
-		kit.Must(t, err)
-		resp.Body.Close()
-		_, err = kit.Get(client, "https://a.test/")
-		kit.Must(t, err)
-		var got []string
-		for _, r := range web.Log("a.test") {
-			got = append(got, fmt.Sprintf("%s %s %q", r.Method, r.URI, r.Header.Get("Cookie")))
-		}
-		want := `GET /robots.txt "", POST /moved "", GET /target "session=1", GET /robots.txt "", GET / "session=1"`
-		if strings.Join(got, ", ") != want {
-			t.Errorf("got %s, want %s", strings.Join(got, ", "), want)
-		}
-	})
 }
 
 // TestBodyReadByAnotherGoroutine checks that the crawl of other hosts continues while a goroutine
@@ -390,6 +269,24 @@ func TestClientWithoutUserAgent(t *testing.T) {
 	})
 }
 
+// TestTurnUnderLease checks that a turn that is never ended does not keep its lease.
+func TestTurnUnderLease(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 2\n")}, func(t *testing.T, web *robotstest.Web) {
+		sharing := kit.Shared(t)
+		one := kit.NewTurns(t, web, collyrobots.SharedPace(sharing))
+		two := kit.NewTurns(t, web, collyrobots.SharedPace(sharing))
+		began := time.Now()
+		for _, p := range []*collyrobots.Plugin{one, two, one} {
+			turn, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/1"))
+			kit.Must(t, err)
+			defer turn.End()
+		}
+		if took := time.Since(began); took > 10*time.Minute {
+			t.Errorf("three turns took %v", took)
+		}
+	})
+}
+
 // TestTurnsUnderMaxInFlight checks that turns that are never ended expire under MaxInFlight as
 // well.
 func TestTurnsUnderMaxInFlight(t *testing.T) {
@@ -412,20 +309,28 @@ func TestTurnsUnderMaxInFlight(t *testing.T) {
 	}
 }
 
-// TestTurnUnderLease checks that a turn that is never ended does not keep its lease.
-func TestTurnUnderLease(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 2\n")}, func(t *testing.T, web *robotstest.Web) {
-		sharing := kit.Shared(t)
-		one := kit.NewTurns(t, web, collyrobots.SharedPace(sharing))
-		two := kit.NewTurns(t, web, collyrobots.SharedPace(sharing))
-		began := time.Now()
-		for _, p := range []*collyrobots.Plugin{one, two, one} {
-			turn, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/1"))
-			kit.Must(t, err)
-			defer turn.End()
-		}
-		if took := time.Since(began); took > 10*time.Minute {
-			t.Errorf("three turns took %v", took)
-		}
-	})
+// TestConnectProxyOfClient checks that the requests of a client, and those for robots.txt, use the
+// proxy of its transport.
+func TestConnectProxyOfClient(t *testing.T) {
+	for _, scheme := range []string{"http", "https"} {
+		sites := robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nCrawl-delay: 5\nDisallow: /2\n"), "proxy.test:3128": nil}
+		kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+			p, client := kit.NewRobots(t, web)
+			next := web.Transport()
+			next.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.test:3128"})
+			client.Transport = p.Transport(next)
+			for i := range 4 {
+				_, err := kit.Get(client, fmt.Sprint(scheme, "://a.test/", i))
+				if (err != nil) != (i == 2) {
+					t.Errorf("%s /%d: got error %v", scheme, i, err)
+				}
+			}
+			kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 5s /0, 10s /1, 15s /3")
+			for _, r := range web.Log("a.test") {
+				if r.Proxy != "proxy.test:3128" {
+					t.Errorf("%s came through proxy %q", r.URI, r.Proxy)
+				}
+			}
+		})
+	}
 }

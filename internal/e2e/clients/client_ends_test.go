@@ -126,30 +126,6 @@ func TestContextOfClientEndsEachStage(t *testing.T) {
 	}
 }
 
-// TestTimeoutOfClientEndsEachStage checks that the Timeout of an http.Client includes every stage,
-// as the documentation of Transport says.
-func TestTimeoutOfClientEndsEachStage(t *testing.T) {
-	for name, test := range stages {
-		t.Run(name, func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{"a.test": test.site}, func(t *testing.T, web *robotstest.Web) {
-				_, client := newStage(t, web, name)
-				client.Timeout = 25 * time.Second
-				began := time.Now()
-				err := test.get(t.Context(), t, client)
-				if took := time.Since(began); took != 25*time.Second || !isTimeoutOfClient(err) {
-					t.Errorf("after %v: %v of type %T", took, err, err)
-				}
-			})
-		})
-	}
-}
-
-// isTimeoutOfClient reports whether programs recognize err as a timeout.
-func isTimeoutOfClient(err error) bool {
-	timeout := net.Error(nil)
-	return errors.As(err, &timeout) && timeout.Timeout() && errors.Is(err, context.DeadlineExceeded)
-}
-
 // TestCloseEndsEachStageBeforeTheWire checks that Close ends requests that wait with ErrClosed, and
 // leaves those that are on the wire.
 func TestCloseEndsEachStageBeforeTheWire(t *testing.T) {

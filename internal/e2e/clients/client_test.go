@@ -180,16 +180,3 @@ func TestConnectionsThatFail(t *testing.T) {
 		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 1s /0, 3s /2")
 	})
 }
-
-func TestHTTPClientFetchesRobotsTxt(t *testing.T) {
-	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(1, "User-agent: *\nDisallow: /0")})
-	c := kit.Start(t, web, nil, collyrobots.HTTPClient(&http.Client{Transport: web.Transport()})).Follow()
-	c.WithTransport(kit.RoundTripper(func(r *http.Request) (*http.Response, error) {
-		if r.URL.Path == "/robots.txt" {
-			t.Error("robots.txt was fetched with the client of the collector")
-		}
-		return c.Transport.RoundTrip(r)
-	}))
-	c.Visit("http://a.test/")
-	kit.WantURIs(t, web, "a.test", "/robots.txt /")
-}

@@ -301,27 +301,6 @@ func TestTheContractOfARoundTripper(t *testing.T) {
 	})
 }
 
-// A transport inside a transport, or inside a collector, of one plugin does not judge or pace a
-// request twice.
-func TestTransportsOfOnePluginInsideEachOther(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 1\n")}, func(t *testing.T, web *robotstest.Web) {
-		p, _ := kit.NewRobots(t, web)
-		next := web.Transport()
-		defer next.CloseIdleConnections()
-		client := &http.Client{Transport: p.Transport(p.Transport(next))}
-		for i := range 3 {
-			_, err := kit.Get(client, fmt.Sprintf("http://a.test/%d", i))
-			kit.Must(t, err)
-		}
-		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 1s /0, 2s /1, 3s /2")
-		c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
-		c.SetClient(client)
-		kit.Must(t, p.Attach(c))
-		kit.Must(t, c.Visit("http://a.test/3"))
-		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 1s /0, 2s /1, 3s /2, 4s /3")
-	})
-}
-
 // A transport between two transports of one plugin changes the URL of each page, or makes a request
 // of its own first. Each request that is sent is judged by its own URL, and keeps the delay.
 func TestLayersBetweenTransportsOfOnePlugin(t *testing.T) {

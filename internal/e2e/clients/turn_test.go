@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -226,24 +225,6 @@ func TestFailed(t *testing.T) {
 	}
 }
 
-// A failure after the response counts as a page, and is no refusal.
-func TestFailedAfterAnswered(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "")}, func(t *testing.T, web *robotstest.Web) {
-		p := kit.NewTurns(t, web, collyrobots.MaxPages(1))
-		turn, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/1"))
-		kit.Must(t, err)
-		turn.Answered(http.StatusOK, nil)
-		turn.Failed(syscall.ECONNREFUSED) // as if it were the error of the body
-		if s := kit.HostStats(t, p, "a.test"); s.Requests != 2 || s.Pages != 1 || s.Refusals != 0 {
-			t.Errorf("got %+v", s)
-		}
-		_, err = p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/2"))
-		if !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-			t.Errorf("the next page got error %v", err)
-		}
-	})
-}
-
 // TestFailedStopsAHost checks that resets stop a host, and that a probe that was not sent leaves
 // the next page to be the probe.
 func TestFailedStopsAHost(t *testing.T) {
@@ -328,28 +309,4 @@ func TestTurnsOfOtherSchemes(t *testing.T) {
 	if err == nil {
 		t.Error("a zero Plugin returned no error")
 	}
-}
-
-// Many goroutines may acquire turns and end them.
-func TestTurnsOfManyGoroutines(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 1\n")}, func(t *testing.T, web *robotstest.Web) {
-		p := kit.NewTurns(t, web)
-		began := time.Now()
-		var group sync.WaitGroup
-		for range 50 {
-			group.Go(func() {
-				turn, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/1"))
-				if err != nil {
-					t.Error(err)
-				}
-				for range 2 {
-					group.Go(func() { turn.Answered(http.StatusOK, nil); turn.End() })
-				}
-			})
-		}
-		group.Wait()
-		if took := time.Since(began); took != 50*time.Second {
-			t.Errorf("50 turns took %v", took)
-		}
-	})
 }

@@ -20,45 +20,6 @@ import (
 
 const browser = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Safari/537.36"
 
-// TestUserAgentOfBrowserNamesNoCrawler checks that only the groups for * apply under the user agent
-// of a browser, and that one warning says what to do.
-func TestUserAgentOfBrowserNamesNoCrawler(t *testing.T) {
-	for _, tc := range []struct {
-		name  string
-		set   func(c *colly.Collector)
-		opts  []collyrobots.Option
-		says  string // in the log; "" if nothing is logged
-		pages string
-	}{
-		{"a browser", func(c *colly.Collector) { c.UserAgent = browser }, nil, "set ProductToken", "/robots.txt /0 /2"},
-		{"random browsers", func(c *colly.Collector) { extensions.RandomUserAgent(c) }, nil, "set ProductToken", "/robots.txt /0 /2"},
-		{"random phones", func(c *colly.Collector) { extensions.RandomMobileUserAgent(c) }, nil, "set ProductToken", "/robots.txt /0 /2"},
-		{"no user agent", func(c *colly.Collector) { c.UserAgent = "" }, nil, "set ProductToken", "/robots.txt /0 /2"},
-		{"random browsers and ProductToken", func(c *colly.Collector) { extensions.RandomUserAgent(c) },
-			[]collyrobots.Option{collyrobots.ProductToken("ExampleBot")}, "", "/robots.txt /1 /2"},
-		{"a crawler", func(*colly.Collector) {}, nil, "", "/robots.txt /1 /2"},
-		{"a crawler that names a browser", func(c *colly.Collector) { c.UserAgent = "Mozilla/5.0 (compatible; ExampleBot/1.0; +http://x.test)" }, nil, "", "/robots.txt /1 /2"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nDisallow: /1\n\nUser-agent: ExampleBot\nDisallow: /0\n")})
-			c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0"))
-			c.WithTransport(web.Transport())
-			tc.set(c.Collector)
-			var lines strings.Builder
-			robots, err := c.WithRobots(append(tc.opts, kit.LogsTo(&lines, slog.LevelWarn))...)
-			kit.Must(t, err)
-			defer robots.Close()
-			for _, path := range []string{"/0", "/1", "/2"} {
-				c.Visit("http://a.test" + path)
-			}
-			kit.WantURIs(t, web, "a.test", tc.pages)
-			if log := lines.String(); tc.says == "" && log != "" || !strings.Contains(log, tc.says) || strings.Count(log, "\n") > 1 {
-				t.Errorf("got log %q, want %q once", log, tc.says)
-			}
-		})
-	}
-}
-
 // TestTemotoUsesUserAgentOfCollector checks that under Temoto the UserAgent of the collector
 // selects the group, as in Colly's built-in check, and not the header of the request.
 func TestTemotoUsesUserAgentOfCollector(t *testing.T) {

@@ -371,29 +371,6 @@ func TestPagesThatEndEarly(t *testing.T) {
 	})
 }
 
-// TestErrorsBeginWithTheirPackage checks the convention for the texts of errors that a caller can
-// get.
-func TestErrorsBeginWithTheirPackage(t *testing.T) {
-	_, invalidSite := robotstest.Open(robotstest.Sites{"a.test": {"/": 1.5}})
-	for prefix, errs := range map[string][]error{
-		"collyrobots: ": {
-			collyrobots.ErrAttached, collyrobots.ErrNilCollector, collyrobots.ErrClosed, collyrobots.ErrRedirectWait,
-			collyrobots.ErrLeaseEnded, collyrobots.ErrNotSent, &collyrobots.OptionError{Option: "MinDelay", Reason: "-1ns is negative"},
-			&collyrobots.DisallowedError{}, &report.PrivateNetworkError{}, &report.ShardError{}, &report.PaceError{},
-		},
-		"store: ":      {store.ErrClosed, &store.CorruptError{Err: io.EOF}, &store.VersionError{}},
-		"sitemap: ":    {&sitemap.Error{Err: sitemap.ErrNoLoc}, &sitemap.Error{URL: "http://a.test/map.xml", Err: io.EOF}},
-		"dialect: ":    {dialect.RFC9309().CheckToken("*"), dialect.Google().CheckToken("a.b")},
-		"robotstest: ": {invalidSite},
-	} {
-		for _, err := range errs {
-			if !strings.HasPrefix(err.Error(), prefix) {
-				t.Errorf("%T: got %q, want it to begin with %q", err, err, prefix)
-			}
-		}
-	}
-}
-
 // TestErrorsOfPagesHaveThePrefixOnce checks that the text of each error from Pages begins with the
 // name of the package, and does not repeat it.
 func TestErrorsOfPagesHaveThePrefixOnce(t *testing.T) {

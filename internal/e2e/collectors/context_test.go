@@ -16,27 +16,6 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-func TestEndOfContextEndsTheCrawl(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(300, "User-agent: *\nCrawl-delay: 3600")}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, kit.Async).Follow()
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		c.Context = ctx
-		c.OnScraped(func(*colly.Response) { time.AfterFunc(200*time.Millisecond, cancel) })
-		for i := range 300 {
-			c.Visit(fmt.Sprintf("http://a.test/%d", i))
-		}
-		time.AfterFunc(200*time.Millisecond, cancel)
-		c.Wait()
-		if got := kit.URIsOf(web.Log("a.test")); got != "/robots.txt" {
-			t.Errorf("requests to a.test: %s, want only /robots.txt", got)
-		}
-		if len(c.Denied) != 300 || !errors.Is(c.Denied["http://a.test/7"], context.Canceled) {
-			t.Errorf("OnDenied was called for %d requests, want 300", len(c.Denied))
-		}
-	})
-}
-
 // TestEndOfContextEndsEveryWait checks that all requests that wait are ended at once when the
 // context ends, so that Wait returns in the same instant.
 func TestEndOfContextEndsEveryWait(t *testing.T) {
@@ -136,24 +115,6 @@ func testEndOfContextEndsWaitOfRetry(t *testing.T, start kit.Starter) {
 	})
 }
 
-// TestContextMayBeReplaced checks that the crawl continues with a new context after the old one has
-// ended, and keeps the delay of the host.
-func TestContextMayBeReplaced(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nCrawl-delay: 10")}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil)
-		for i := range 4 {
-			ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
-			c.Context = ctx
-			c.Visit(fmt.Sprint("http://a.test/", i)) // the time is too short for every second page
-			cancel()
-		}
-		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 10s /1, 20s /3")
-		if len(c.Denied) != 2 || !errors.Is(c.Denied["http://a.test/2"], context.DeadlineExceeded) {
-			t.Errorf("OnDenied got %v", c.Denied)
-		}
-	})
-}
-
 // TestContextOfOneCollectorDoesNotEndAnother checks that the end of one collector's context does
 // not affect another collector, although both share a fetch of robots.txt and wait for the same
 // host.
@@ -199,4 +160,22 @@ func TestContextOfOneCollectorDoesNotEndAnother(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestContextMayBeReplaced checks that the crawl continues with a new context after the old one has
+// ended, and keeps the delay of the host.
+func TestContextMayBeReplaced(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nCrawl-delay: 10")}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, nil)
+		for i := range 4 {
+			ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
+			c.Context = ctx
+			c.Visit(fmt.Sprint("http://a.test/", i)) // the time is too short for every second page
+			cancel()
+		}
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 10s /1, 20s /3")
+		if len(c.Denied) != 2 || !errors.Is(c.Denied["http://a.test/2"], context.DeadlineExceeded) {
+			t.Errorf("OnDenied got %v", c.Denied)
+		}
+	})
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
-	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/sitemap"
 )
@@ -212,43 +211,6 @@ func rereads(again http.HandlerFunc, robots string) http.HandlerFunc {
 		out.Header().Set("Cache-Control", "max-age=10")
 		fmt.Fprint(out, robots)
 	}
-}
-
-// TestCloseWithSlowListener checks that waiting pages end at once although a listener is slow, and
-// that Close waits for the listener for five seconds.
-func TestCloseWithSlowListener(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{
-		"a.test": {"/robots.txt": rereads(func(out http.ResponseWriter, _ *http.Request) {
-			fmt.Fprint(out, "User-agent: *\nDisallow: /0\nCrawl-delay: 20")
-		}, "User-agent: *\nCrawl-delay: 20\n"), "*": robotstest.Page()},
-		"b.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 600\n"),
-		"c.test": {"/robots.txt": kit.Hang},
-	}, func(t *testing.T, web *robotstest.Web) {
-		var told sync.WaitGroup
-		told.Add(1)
-		c := kit.Start(t, web, kit.Async, kit.OnChange(func(report.RobotsChange) {
-			told.Done()
-			time.Sleep(time.Hour)
-		}))
-		c.Impolite = true
-		for i := range 9 {
-			c.Visit(fmt.Sprint("http://a.test/", i+1))
-			c.Visit(fmt.Sprint("http://b.test/", i))
-		}
-		told.Wait()
-		c.Visit("http://c.test/")
-		synctest.Wait()
-		began, over := time.Now(), make(chan time.Duration)
-		go func() { c.Wait(); over <- time.Since(began) }()
-		kit.Must(t, c.Robots.Close())
-		if took := <-over; took != 0 {
-			t.Errorf("the crawl ended %v after Close began", took)
-		}
-		if took := time.Since(began); took != 5*time.Second {
-			t.Errorf("Close took %v, want 5s", took)
-		}
-		time.Sleep(time.Hour) // the listener returns
-	})
 }
 
 // TestCloseInCallbacks checks that Close may be called in every function that the plugin calls. In

@@ -161,31 +161,6 @@ func TestCallbacksBeforeAttach(t *testing.T) {
 	})
 }
 
-func TestLaterCallbacks(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{
-		"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x\nCrawl-delay: 0.1", "/": robotstest.Page(), "/x": robotstest.Page(), "/y": robotstest.Page(), "/z": robotstest.Page()},
-	}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil)
-		c.OnRequest(func(r *colly.Request) {
-			switch r.URL.Path {
-			case "/abort":
-				r.Abort()
-			case "/rewrite":
-				r.URL.Path = "/x"
-			}
-		})
-		c.Visit("http://a.test/abort")
-		err := c.Visit("http://a.test/rewrite")
-		c.Visit("http://a.test/y")
-		c.Visit("http://a.test/z")
-		if !errors.Is(err, colly.ErrRobotsTxtBlocked) || errors.Is(err, colly.ErrAbortedBeforeRequest) {
-			t.Errorf("a URL rewritten to a disallowed one: Visit returned %v, want ErrRobotsTxtBlocked", err)
-		}
-		kit.WantDenied(t, c, "http://a.test/x", report.ReasonRule, 2)
-		kit.WantURIs(t, web, "a.test", "/robots.txt /y /z")
-	})
-}
-
 // TestVisitsWhileResponseIsOpen has a synchronous spider that visits a host while it handles a
 // response of that host. It must not wait for itself.
 func TestVisitsWhileResponseIsOpen(t *testing.T) {
@@ -344,58 +319,23 @@ func TestCacheHitsTakeNoStart(t *testing.T) {
 		}
 		web.Reset()
 		c := kit.Start(t, web, append(kit.Async, colly.CacheDir(dir)))
+		began := time.Now()
+		atOnce := 0
+		var mu sync.Mutex
+		c.OnResponse(func(*colly.Response) {
+			mu.Lock()
+			defer mu.Unlock()
+			if time.Now().Equal(began) {
+				atOnce++
+			}
+		})
 		for i := range 20 {
 			c.Visit(fmt.Sprint("http://a.test/", i))
 		}
 		c.Wait()
 		kit.WantPace(t, web, "a.test", 10*time.Second, 1+5)
-		if len(c.Pages) != 20 {
-			t.Errorf("got %d pages, want 20", len(c.Pages))
-		}
-	})
-}
-
-func TestCachedPagesCostNoDelay(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nCrawl-delay: 1")}, func(t *testing.T, web *robotstest.Web) {
-		dir := t.TempDir()
-		for i := range 4 { // fill the cache without a plugin
-			c := colly.NewCollector(colly.CacheDir(dir))
-			c.WithTransport(web.Transport())
-			c.Visit(fmt.Sprintf("http://a.test/%d", i))
-		}
-		web.Reset()
-		c := kit.Start(t, web, append(kit.Async, colly.CacheDir(dir)))
-		for i := range 4 {
-			c.Visit(fmt.Sprintf("http://a.test/%d", i))
-		}
-		c.Wait()
-		s := c.Robots.Stats().Hosts[0]
-		if s.Requests != 1 || s.Pages != 4 || len(c.Pages) != 4 {
-			t.Errorf("got %d requests for %d pages, want only robots.txt for 4 pages", s.Requests, s.Pages)
-		}
-	})
-}
-
-// TestCachedPagesWithSlowCallbacksCount checks that Stats counts a page from CacheDir also if its
-// callbacks are slow and other pages are visited at the same time.
-func TestCachedPagesWithSlowCallbacksCount(t *testing.T) {
-	const n = 200
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(n, kit.NoDenys)}, func(t *testing.T, web *robotstest.Web) {
-		dir := t.TempDir()
-		for run := range 2 {
-			c := kit.Start(t, web, append(kit.Async, colly.CacheDir(dir)))
-			c.OnHTML("html", func(*colly.HTMLElement) { time.Sleep(time.Minute) })
-			for i := range n {
-				if i == n/2 {
-					time.Sleep(30 * time.Second)
-				}
-				c.Visit(fmt.Sprintf("http://a.test/%d", i))
-			}
-			c.Wait()
-			if s := c.Robots.Stats().Totals; s.Pages != n || len(c.Pages) != n {
-				t.Errorf("run %d: got %d pages in Stats and %d in OnResponse, want %d", run, s.Pages, len(c.Pages), n)
-			}
-			kit.Must(t, c.Robots.Close())
+		if s := c.Robots.Stats().Hosts[0]; s.Requests != 1+5 || s.Pages != 20 || len(c.Pages) != 20 || atOnce != 15 {
+			t.Errorf("got %d requests, %d pages, %d of them at once, want 6, 20 and 15", s.Requests, s.Pages, atOnce)
 		}
 	})
 }
@@ -512,4 +452,29 @@ func TestAbortedRequestsDoNotCount(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestLaterCallbacks(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{
+		"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x\nCrawl-delay: 0.1", "/": robotstest.Page(), "/x": robotstest.Page(), "/y": robotstest.Page(), "/z": robotstest.Page()},
+	}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, nil)
+		c.OnRequest(func(r *colly.Request) {
+			switch r.URL.Path {
+			case "/abort":
+				r.Abort()
+			case "/rewrite":
+				r.URL.Path = "/x"
+			}
+		})
+		c.Visit("http://a.test/abort")
+		err := c.Visit("http://a.test/rewrite")
+		c.Visit("http://a.test/y")
+		c.Visit("http://a.test/z")
+		if !errors.Is(err, colly.ErrRobotsTxtBlocked) || errors.Is(err, colly.ErrAbortedBeforeRequest) {
+			t.Errorf("a URL rewritten to a disallowed one: Visit returned %v, want ErrRobotsTxtBlocked", err)
+		}
+		kit.WantDenied(t, c, "http://a.test/x", report.ReasonRule, 2)
+		kit.WantURIs(t, web, "a.test", "/robots.txt /y /z")
+	})
 }

@@ -123,32 +123,6 @@ func wantGoroutines(t *testing.T, before int) {
 	t.Errorf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
 }
 
-// TestManyJobsOneAfterTheOther runs two hundred jobs, each with its own plugin. The last must
-// behave as the first, collectors without a plugin must not be affected, and nothing may
-// accumulate.
-func TestManyJobsOneAfterTheOther(t *testing.T) {
-	forEachService(t, func(t *testing.T, s *service) {
-		before := *s.client
-		plain := s.collector()
-		cost := func() float64 { return testing.AllocsPerRun(20, func() { s.withoutPlugin(plain) }) }
-		first, goroutines := cost(), runtime.NumGoroutine()
-		for i := range 200 {
-			c := s.collector()
-			s.job(c)
-			if i%10 == 0 {
-				s.withoutPlugin(plain)
-				s.withoutPlugin(s.collector())
-				sameClient(t, s.client, before)
-			}
-		}
-		if last := cost(); last > first*1.02 {
-			t.Errorf("a request of a collector without a plugin allocates %v times after 200 jobs, %v before", last, first)
-		}
-		wantGoroutines(t, goroutines)
-		sameClient(t, s.client, before)
-	})
-}
-
 // TestJobsAtTheSameTime runs such jobs at the same time as collectors without a plugin.
 func TestJobsAtTheSameTime(t *testing.T) {
 	forEachService(t, func(t *testing.T, s *service) {
@@ -173,25 +147,6 @@ func TestJobsAtTheSameTime(t *testing.T) {
 			})
 		}
 		all.Wait()
-		sameClient(t, s.client, before)
-	})
-}
-
-// TestOneCollectorForAllJobs checks that a collector may have one plugin after the other.
-func TestOneCollectorForAllJobs(t *testing.T) {
-	forEachService(t, func(t *testing.T, s *service) {
-		before := *s.client
-		c := s.collector()
-		for range 20 {
-			s.job(c)
-		}
-		robots, err := collyrobots.WithRobots(c)
-		kit.Must(t, err)
-		kit.Must(t, c.Visit("http://a.test/"))
-		if hosts := robots.Stats().Hosts; len(hosts) != 1 || hosts[0].Requests != 2 || hosts[0].Pages != 1 {
-			t.Errorf("the last plugin has stats %+v, want robots.txt and a page", hosts)
-		}
-		kit.Must(t, robots.Close())
 		sameClient(t, s.client, before)
 	})
 }
@@ -666,4 +621,23 @@ func TestRequestSentTwiceAtOnce(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestOneCollectorForAllJobs checks that a collector may have one plugin after the other.
+func TestOneCollectorForAllJobs(t *testing.T) {
+	forEachService(t, func(t *testing.T, s *service) {
+		before := *s.client
+		c := s.collector()
+		for range 20 {
+			s.job(c)
+		}
+		robots, err := collyrobots.WithRobots(c)
+		kit.Must(t, err)
+		kit.Must(t, c.Visit("http://a.test/"))
+		if hosts := robots.Stats().Hosts; len(hosts) != 1 || hosts[0].Requests != 2 || hosts[0].Pages != 1 {
+			t.Errorf("the last plugin has stats %+v, want robots.txt and a page", hosts)
+		}
+		kit.Must(t, robots.Close())
+		sameClient(t, s.client, before)
+	})
 }

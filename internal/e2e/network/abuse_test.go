@@ -194,33 +194,6 @@ func TestChainsCountForTheFirstSite(t *testing.T) {
 	})
 }
 
-// TestSitemapsOfAnotherSiteAreStillRead has a site that lists the sitemaps of other sites. It must
-// not lead the crawler there. When the crawl visits these sites, their sitemaps must still be read.
-func TestSitemapsOfAnotherSiteAreStillRead(t *testing.T) {
-	own := func(host string) robotstest.Site {
-		return robotstest.Site{"/robots.txt": "Sitemap: /map.xml", "/": robotstest.Page(), "/map.xml": robotstest.Sitemap("http://" + host + "/1"), "/1": robotstest.Page()}
-	}
-	sites := robotstest.Sites{
-		"evil.test":  {"/robots.txt": lines(250, "http://h%d.test/x") + "Sitemap: http://other.test/map.xml\nSitemap: http://inner.test/map.xml\n", "/": robotstest.Page()},
-		"other.test": own("other.test"),
-		"inner.test": own("inner.test"),
-	}
-	for i := range 10 {
-		sites[fmt.Sprintf("h%d.test", i)] = robotstest.Site{"*": 404}
-	}
-	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
-		kit.MovingNames(c.Transport).Set("inner.test", kit.InternalIP)
-		kit.Must(t, c.Visit("http://evil.test/"))
-		kit.WantURIs(t, web, "other.test", "")
-		kit.WantURIs(t, web, "inner.test", "")
-		kit.Must(t, c.Visit("http://other.test/"))
-		kit.Must(t, c.Visit("http://inner.test/"))
-		kit.WantURIs(t, web, "other.test", "/robots.txt / /map.xml /1")
-		kit.WantURIs(t, web, "inner.test", "/robots.txt / /map.xml /1")
-	})
-}
-
 // TestHostsOfTheSameDomainAreNotBounded checks that sitemaps on other hosts of the same domain are
 // read without a limit, and that sitemaps on a host that the crawl has visited are read without a
 // delay.

@@ -44,56 +44,6 @@ func hasHeader(name, value string) func(r *http.Request) bool {
 	return func(r *http.Request) bool { return r.Header.Get(name) == value }
 }
 
-func TestRobotsTxtIsRequestedLikePages(t *testing.T) {
-	cookie := hasHeader("Cookie", "session=1")
-	setCookie := func(c *colly.Collector) {
-		if err := c.SetCookies("http://a.test/", []*http.Cookie{{Name: "session", Value: "1"}}); err != nil {
-			panic(err)
-		}
-	}
-	set := func(name, value string) func(c *colly.Collector) {
-		return func(c *colly.Collector) { c.OnRequest(func(r *colly.Request) { r.Headers.Set(name, value) }) }
-	}
-	const twice, once = "/robots.txt /robots.txt /0 /1", "/robots.txt /0 /1"
-	for _, tc := range []struct {
-		name    string
-		site    robotstest.Site
-		set     func(c *colly.Collector)
-		dialect dialect.Dialect
-		want    string
-	}{
-		{"cookie/401", guarded(401, cookie), setCookie, dialect.RFC9309(), twice},
-		{"cookie/403", guarded(403, cookie), setCookie, dialect.RFC9309(), twice},
-		{"cookie/503", guarded(503, cookie), setCookie, dialect.RFC9309(), twice},
-		{"cookie/no response", guarded(0, cookie), setCookie, dialect.RFC9309(), twice},
-		{"cookie/endless redirect", guarded(302, cookie), setCookie, dialect.RFC9309(), twice},
-		{"cookie/429", guarded(429, cookie), setCookie, dialect.RFC9309(), "/robots.txt /0 /1 /2"},
-		{"cookie/404", guarded(404, cookie), setCookie, dialect.RFC9309(), "/robots.txt /0 /1 /2"},
-		{"cookie/Temoto", guarded(403, cookie), setCookie, dialect.Temoto(), once},
-		{"cookie header", guarded(503, cookie), set("Cookie", "session=1"), dialect.RFC9309(), twice},
-		{"Authorization", guarded(500, hasHeader("Authorization", "Basic x")), set("Authorization", "Basic x"), dialect.RFC9309(), twice},
-		{"API key", guarded(500, hasHeader("X-Api-Key", "1")), set("X-Api-Key", "1"), dialect.RFC9309(), twice},
-		{"proxy password", guarded(407, hasHeader("Proxy-Authorization", "Basic x")), set("Proxy-Authorization", "Basic x"), dialect.RFC9309(), once},
-		{"no cookie", guarded(503, cookie), func(*colly.Collector) {}, dialect.RFC9309(), "/robots.txt"},
-		{"another cookie", guarded(503, cookie), set("Cookie", "session=2"), dialect.RFC9309(), "/robots.txt /robots.txt"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{"a.test": tc.site}, func(t *testing.T, web *robotstest.Web) {
-				c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
-				c.WithTransport(web.Transport())
-				tc.set(c)
-				robots, err := collyrobots.WithRobots(c, collyrobots.Dialect(tc.dialect))
-				kit.Must(t, err)
-				defer robots.Close()
-				for i := range 3 {
-					c.Visit(fmt.Sprint("http://a.test/", i))
-				}
-				kit.WantURIs(t, web, "a.test", tc.want)
-			})
-		})
-	}
-}
-
 // TestHeadersOfRobotsTxt checks that a request for robots.txt has those headers of the page that
 // are for a proxy. Only if it is refused, a second request has the other headers that are useful
 // for another file of the site.
@@ -314,30 +264,6 @@ func TestProxyFromLaterCallback(t *testing.T) {
 	})
 }
 
-// TestHTTPClientGetsNoHeadersOfThePage checks that no header of a page is sent through the client
-// of HTTPClient, because this client has another proxy and transport.
-func TestHTTPClientGetsNoHeadersOfThePage(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": guarded(403, hasHeader("Authorization", "secret"))}, func(t *testing.T, web *robotstest.Web) {
-		c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
-		c.WithTransport(web.Transport())
-		kit.Must(t, c.SetCookies("http://a.test/", []*http.Cookie{{Name: "jar", Value: "secret"}}))
-		c.OnRequest(func(r *colly.Request) {
-			r.Headers.Set("Authorization", "secret")
-			r.Headers.Set("Proxy-Authorization", "secret")
-		})
-		robots, err := collyrobots.WithRobots(c, kit.Quiet(), collyrobots.HTTPClient(&http.Client{Transport: web.Transport()}))
-		kit.Must(t, err)
-		defer robots.Close()
-		kit.Must(t, c.Visit("http://a.test/2"))
-		kit.WantURIs(t, web, "a.test", "/robots.txt /2")
-		for name, values := range web.Log("a.test")[0].Header {
-			if strings.Contains(strings.Join(values, " "), "secret") {
-				t.Errorf("robots.txt was requested with %s: %v", name, values)
-			}
-		}
-	})
-}
-
 // TestOwnRequestsKeepCredentialsAtTheirHost checks that no request of the plugin's own has a
 // credential of a page, a cookie, or the password of a proxy if it is for another host. A page of
 // a.test is behind a login, and its robots.txt, its TDMRep file and its sitemap redirect to hosts
@@ -386,4 +312,54 @@ func TestOwnRequestsKeepCredentialsAtTheirHost(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestRobotsTxtIsRequestedLikePages(t *testing.T) {
+	cookie := hasHeader("Cookie", "session=1")
+	setCookie := func(c *colly.Collector) {
+		if err := c.SetCookies("http://a.test/", []*http.Cookie{{Name: "session", Value: "1"}}); err != nil {
+			panic(err)
+		}
+	}
+	set := func(name, value string) func(c *colly.Collector) {
+		return func(c *colly.Collector) { c.OnRequest(func(r *colly.Request) { r.Headers.Set(name, value) }) }
+	}
+	const twice, once = "/robots.txt /robots.txt /0 /1", "/robots.txt /0 /1"
+	for _, tc := range []struct {
+		name    string
+		site    robotstest.Site
+		set     func(c *colly.Collector)
+		dialect dialect.Dialect
+		want    string
+	}{
+		{"cookie/401", guarded(401, cookie), setCookie, dialect.RFC9309(), twice},
+		{"cookie/403", guarded(403, cookie), setCookie, dialect.RFC9309(), twice},
+		{"cookie/503", guarded(503, cookie), setCookie, dialect.RFC9309(), twice},
+		{"cookie/no response", guarded(0, cookie), setCookie, dialect.RFC9309(), twice},
+		{"cookie/endless redirect", guarded(302, cookie), setCookie, dialect.RFC9309(), twice},
+		{"cookie/429", guarded(429, cookie), setCookie, dialect.RFC9309(), "/robots.txt /0 /1 /2"},
+		{"cookie/404", guarded(404, cookie), setCookie, dialect.RFC9309(), "/robots.txt /0 /1 /2"},
+		{"cookie/Temoto", guarded(403, cookie), setCookie, dialect.Temoto(), once},
+		{"cookie header", guarded(503, cookie), set("Cookie", "session=1"), dialect.RFC9309(), twice},
+		{"Authorization", guarded(500, hasHeader("Authorization", "Basic x")), set("Authorization", "Basic x"), dialect.RFC9309(), twice},
+		{"API key", guarded(500, hasHeader("X-Api-Key", "1")), set("X-Api-Key", "1"), dialect.RFC9309(), twice},
+		{"proxy password", guarded(407, hasHeader("Proxy-Authorization", "Basic x")), set("Proxy-Authorization", "Basic x"), dialect.RFC9309(), once},
+		{"no cookie", guarded(503, cookie), func(*colly.Collector) {}, dialect.RFC9309(), "/robots.txt"},
+		{"another cookie", guarded(503, cookie), set("Cookie", "session=2"), dialect.RFC9309(), "/robots.txt /robots.txt"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": tc.site}, func(t *testing.T, web *robotstest.Web) {
+				c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
+				c.WithTransport(web.Transport())
+				tc.set(c)
+				robots, err := collyrobots.WithRobots(c, collyrobots.Dialect(tc.dialect))
+				kit.Must(t, err)
+				defer robots.Close()
+				for i := range 3 {
+					c.Visit(fmt.Sprint("http://a.test/", i))
+				}
+				kit.WantURIs(t, web, "a.test", tc.want)
+			})
+		})
+	}
 }

@@ -150,67 +150,6 @@ func TestPrivateSiteLeadsToItself(t *testing.T) {
 	}
 }
 
-// TestPublicHostOfPrivateSite crawls private sites whose sitemaps and robots.txt are on a public
-// host. This host may lead back to the site, but not to other private hosts.
-func TestPublicHostOfPrivateSite(t *testing.T) {
-	internal := []string{"http://victim.test/redirect", "http://victim.test/index", "http://victim.test/page"}
-	sites := robotstest.Sites{
-		"inner.test":  {"/robots.txt": "Sitemap: http://cdn.test/index.xml\nSitemap: http://cdn.test/moved.xml\n", "/": robotstest.Page(), "/1": robotstest.Page(), "/own.xml": robotstest.Sitemap("http://inner.test/2"), "/2": robotstest.Page()},
-		"inner2.test": {"/robots.txt": robotstest.Redirect("http://cdn.test/moved-robots"), "/": robotstest.Page()},
-		"cdn.test": {
-			"/moved.xml": robotstest.Redirect(internal[0]), "/moved-robots": robotstest.Redirect("http://victim.test/robots"),
-			"/index.xml": robotstest.SitemapIndex(internal[1], "http://inner.test/own.xml", "http://cdn.test/map.xml"),
-			"/map.xml":   robotstest.Sitemap(internal[2], "http://inner.test/1"),
-		},
-		"victim.test": {"*": robotstest.Page()},
-	}
-	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.ScopeAny}))
-		n := kit.MovingNames(c.Transport)
-		for _, host := range []string{"inner.test", "inner2.test", "victim.test"} {
-			n.Set(host, kit.InternalIP)
-		}
-		kit.Must(t, c.Visit("http://inner.test/"))
-		c.Visit("http://inner2.test/")
-		kit.WantURIs(t, web, "victim.test", "")
-		kit.WantSortedURIs(t, web, "inner.test", "/ /1 /2 /own.xml /robots.txt")
-	})
-}
-
-// TestResumeBehindDialer runs a crawl twice through a dialer on this machine. In the second run the
-// page comes from the collector's cache and robots.txt from the Store, so the sitemap is the first
-// file that needs the dialer.
-func TestResumeBehindDialer(t *testing.T) {
-	for name, tc := range map[string]struct {
-		then net.IP // the address of all names in the second run
-		want string
-	}{
-		"on this machine": {net.IPv4(127, 0, 0, 1), "/robots.txt /map.xml /map.xml"},
-		"in the network":  {kit.InternalIP, "/robots.txt /map.xml /map.xml"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			sites := robotstest.Sites{
-				"a.test":    {"/robots.txt": "Sitemap: http://maps.test/map.xml\n", "/": robotstest.Page()},
-				"maps.test": {"/robots.txt": "", "/map.xml": robotstest.Sitemap()},
-			}
-			kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-				dir, s := t.TempDir(), store.Memory()
-				for range 2 {
-					c := kit.Start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}), collyrobots.Store(s))
-					c.CacheDir = dir
-					n := kit.MovingNames(c.Transport)
-					n.Set("a.test", tc.then)
-					n.Set("maps.test", tc.then)
-					kit.Must(t, c.Visit("http://a.test/"))
-					kit.Must(t, c.Robots.Close())
-				}
-				kit.WantURIs(t, web, "a.test", "/robots.txt /")
-				kit.WantURIs(t, web, "maps.test", tc.want)
-			})
-		})
-	}
-}
-
 // TestRebindingBetweenRuns is like TestResumeBehindDialer for a site that was public when its
 // robots.txt was read. In the second run it may not lead into the private network.
 func TestRebindingBetweenRuns(t *testing.T) {
@@ -282,4 +221,31 @@ func wantPrivate(t *testing.T, err error, url string) {
 	if !errors.As(err, &private) || private.From != "" || private.Address != "10.0.0.1" || !strings.Contains(err.Error(), url+" has a private address (10.0.0.1)") {
 		t.Errorf("%s: %v, want a PrivateNetworkError", url, err)
 	}
+}
+
+// TestPublicHostOfPrivateSite crawls private sites whose sitemaps and robots.txt are on a public
+// host. This host may lead back to the site, but not to other private hosts.
+func TestPublicHostOfPrivateSite(t *testing.T) {
+	internal := []string{"http://victim.test/redirect", "http://victim.test/index", "http://victim.test/page"}
+	sites := robotstest.Sites{
+		"inner.test":  {"/robots.txt": "Sitemap: http://cdn.test/index.xml\nSitemap: http://cdn.test/moved.xml\n", "/": robotstest.Page(), "/1": robotstest.Page(), "/own.xml": robotstest.Sitemap("http://inner.test/2"), "/2": robotstest.Page()},
+		"inner2.test": {"/robots.txt": robotstest.Redirect("http://cdn.test/moved-robots"), "/": robotstest.Page()},
+		"cdn.test": {
+			"/moved.xml": robotstest.Redirect(internal[0]), "/moved-robots": robotstest.Redirect("http://victim.test/robots"),
+			"/index.xml": robotstest.SitemapIndex(internal[1], "http://inner.test/own.xml", "http://cdn.test/map.xml"),
+			"/map.xml":   robotstest.Sitemap(internal[2], "http://inner.test/1"),
+		},
+		"victim.test": {"*": robotstest.Page()},
+	}
+	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.ScopeAny}))
+		n := kit.MovingNames(c.Transport)
+		for _, host := range []string{"inner.test", "inner2.test", "victim.test"} {
+			n.Set(host, kit.InternalIP)
+		}
+		kit.Must(t, c.Visit("http://inner.test/"))
+		c.Visit("http://inner2.test/")
+		kit.WantURIs(t, web, "victim.test", "")
+		kit.WantSortedURIs(t, web, "inner.test", "/ /1 /2 /own.xml /robots.txt")
+	})
 }

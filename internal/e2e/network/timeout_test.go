@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -157,55 +156,4 @@ func TestTimeoutErrorIsThatOfNetHTTP(t *testing.T) {
 	if errs[0] != errs[1] {
 		t.Errorf("with the plugin got    %s\nwithout the plugin got %s", errs[1], errs[0])
 	}
-}
-
-// TestTimeoutErrorOfRobotsTxt checks that the error also has the words of net/http if robots.txt
-// is not answered.
-func TestTimeoutErrorOfRobotsTxt(t *testing.T) {
-	const text = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)"
-	for timeout, want := range map[time.Duration]bool{time.Second: true, 0: false} {
-		kit.InBubble(t, robotstest.Sites{"a.test": {"*": kit.Hang}}, func(t *testing.T, web *robotstest.Web) {
-			c := kit.Start(t, web, nil)
-			c.SetRequestTimeout(timeout)
-			if err := c.Visit("http://a.test/"); err == nil || strings.Contains(err.Error(), text) != want || !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("timeout %v: got %v, want %q in it: %t", timeout, err, text, want)
-			}
-		})
-	}
-}
-
-// TestSlowRobotsTxtAndShortDeadlines checks a client with a deadline for each page that is shorter
-// than the time that the site needs for robots.txt. The file is requested once, and the pages after
-// it are sent.
-func TestSlowRobotsTxtAndShortDeadlines(t *testing.T) {
-	a := robotstest.Pages(5, "")
-	a["/robots.txt"] = func(w http.ResponseWriter, _ *http.Request) {
-		time.Sleep(15 * time.Second)
-		fmt.Fprint(w, "User-agent: *\nDisallow: /4\n")
-	}
-	kit.InBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
-		robots, err := collyrobots.New(kit.Quiet())
-		kit.Must(t, err)
-		defer robots.Close()
-		next := web.Transport()
-		defer next.CloseIdleConnections()
-		client := &http.Client{Transport: robots.Transport(next)}
-		failed := 0
-		for i := range 5 {
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-			req, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprint("http://a.test/", i), nil)
-			kit.Must(t, err)
-			resp, err := client.Do(req)
-			if err != nil {
-				failed++
-			} else {
-				resp.Body.Close()
-			}
-			cancel()
-		}
-		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 15s /1, 15s /2, 15s /3")
-		if failed != 2 { // /0, and /4, which is denied
-			t.Errorf("%d pages failed, want 2", failed)
-		}
-	})
 }

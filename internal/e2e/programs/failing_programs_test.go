@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -140,9 +139,7 @@ func spin(urls []string, options ...colly.CollectorOption) func(p *kit.Run) {
 var failingPrograms = []program{
 	{name: "robots.txt answers 500 at first, sync", sites: late(3, status(500)), within: 4 * time.Hour, run: lateProgram()},
 	{name: "robots.txt answers 500 at first, async", sites: late(3, status(500)), within: 4 * time.Hour, run: lateProgram(kit.Async...)},
-	{name: "robots.txt hangs at first, sync", sites: late(3, kit.Hang), within: time.Hour, run: lateProgram()},
 	{name: "robots.txt hangs at first, async", sites: late(3, kit.Hang), within: time.Hour, run: lateProgram(kit.Async...)},
-	{name: "robots.txt resets at first, sync", sites: late(7, kit.Drop), within: time.Hour, run: lateProgram()},
 	{name: "robots.txt resets at first, async", sites: late(7, kit.Drop), within: time.Hour, run: lateProgram(kit.Async...)},
 	{name: "retries denied pages without a bound, sync", aborts: 2, within: time.Minute,
 		sites: slowPages(9, "User-agent: *\nDisallow: /\n"), run: spin([]string{"http://a.test/1", "http://a.test/2"})},
@@ -386,43 +383,6 @@ var failingPrograms = []program{
 			}
 		}
 	}},
-	{name: "clones of clones", within: 2 * time.Minute, sites: slowPages(30, "User-agent: *\nCrawl-delay: 1\nDisallow: /29\n"), run: func(p *kit.Run) {
-		c := p.New(kit.Async...)
-		for i := range 30 {
-			c = p.Count(c.Clone())
-			if i%3 != 0 {
-				p.Attach(c)
-			}
-			c.Visit(fmt.Sprint("http://a.test/", i))
-			if i%5 == 0 {
-				c.Wait()
-			}
-			defer c.Wait()
-		}
-	}},
-	{name: "a delay and a LimitRule", within: 25 * time.Second, sites: slowPages(30, "User-agent: *\nCrawl-delay: 2\nDisallow: /1\n"), run: func(p *kit.Run) {
-		c := p.New(kit.Async...)
-		kit.Must(p.T, c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 2, Delay: time.Second}))
-		for i := range 10 {
-			c.Visit(fmt.Sprint("http://a.test/", i))
-		}
-		c.Wait()
-		if log := p.Web.Log("a.test"); len(log) != 10 || log[9].Elapsed != 18*time.Second {
-			p.Errorf("got log %s, want 10 requests in 18s", log)
-		}
-	}},
-	{name: "a chain of redirects over hosts with delays", within: 3 * time.Minute, sites: func() robotstest.Sites {
-		return robotstest.Sites{
-			"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 5\n", "/": robotstest.Redirect("http://b.test/"), "/2": robotstest.Redirect("https://b.test/2"), "/3": robotstest.Redirect("https://c.test/closed"), "/end": "end"},
-			"b.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 10\n", "/": robotstest.Redirect("http://c.test/"), "/2": robotstest.Redirect("http://a.test/3")},
-			"c.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 20\nDisallow: /closed\n", "/": robotstest.Redirect("http://a.test/2")},
-		}
-	}, run: func(p *kit.Run) {
-		c := p.New(kit.Async...)
-		c.Visit("http://a.test/")
-		c.Visit("http://a.test/end")
-		c.Wait()
-	}},
 	{name: "a transport that fails in each way", within: 2 * time.Minute, aborts: 3, sites: slowPages(30, "User-agent: *\nCrawl-delay: 1\nDisallow: /29\n"), run: func(p *kit.Run) {
 		c := p.Count(p.Collector())
 		inner := p.Web.Transport()
@@ -448,19 +408,6 @@ var failingPrograms = []program{
 		}
 		c.Wait()
 	}},
-	{name: "retries pages of another shard without a bound", within: time.Minute, aborts: 1, options: func(*kit.Run) []collyrobots.Option { return []collyrobots.Option{collyrobots.ShardByHost(2, 0)} },
-		sites: slowPages(2, ""), run: func(p *kit.Run) {
-			for i := range 20 {
-				u := fmt.Sprintf("http://host%d.test/", i)
-				shard, err := collyrobots.ShardOf(u, 2)
-				kit.Must(p.T, err)
-				if shard == 1 {
-					spin([]string{u}, kit.Async...)(p)
-					return
-				}
-			}
-			p.Error("no host belongs to the other shard")
-		}},
 	{name: "posts a denied form without a bound", within: time.Minute, aborts: 1, sites: slowPages(2, "User-agent: *\nDisallow: /1\n"), run: func(p *kit.Run) {
 		c := p.New()
 		c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
@@ -558,35 +505,5 @@ var failingPrograms = []program{
 		}
 		c.Wait()
 		wantPages(p, "http://a.test/%d", 12)
-	}},
-	{name: "robots.txt redirects without end", within: time.Minute, sites: func() robotstest.Sites {
-		a := robotstest.Pages(5, "")
-		a["/robots.txt"] = robotstest.Redirect("/robots.txt?again")
-		a["/robots.txt?again"] = robotstest.Redirect("/robots.txt")
-		return robotstest.Sites{"a.test": a}
-	}, run: func(p *kit.Run) {
-		c := p.New(kit.Async...)
-		for i := range 5 {
-			c.Visit(fmt.Sprint("http://a.test/", i))
-		}
-		c.Wait()
-	}},
-	{name: "repeated Attach and Close", within: 2 * time.Minute, sites: slowPages(60, "User-agent: *\nCrawl-delay: 1\nDisallow: /1\n"), run: func(p *kit.Run) {
-		c := p.Count(p.Collector(kit.Async...))
-		for i := range 20 {
-			plugin, err := collyrobots.WithRobots(c, collyrobots.Logger(slog.New(slog.DiscardHandler)))
-			kit.Must(p.T, err)
-			for page := range 3 {
-				c.Visit(fmt.Sprint("http://a.test/", 3*i+page))
-			}
-			if i%2 == 0 {
-				time.Sleep(1500 * time.Millisecond)
-			} else {
-				c.Wait()
-			}
-			kit.Must(p.T, plugin.Close())
-			c.Wait()
-			time.Sleep(2 * time.Second)
-		}
 	}},
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/gocolly/colly/v2"
-	"github.com/gocolly/colly/v2/queue"
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
@@ -53,16 +52,6 @@ func hosts(n int) func() robotstest.Sites {
 	}
 }
 
-// sameButDelay returns options for n hosts that differ only in their delay.
-func sameButDelay(n int) []collyrobots.Option {
-	var options []collyrobots.Option
-	for i := range n {
-		host := fmt.Sprintf("h%d.test", i)
-		options = append(options, collyrobots.ForHosts(host, collyrobots.MinDelay(time.Duration(i+1)*time.Second)))
-	}
-	return options
-}
-
 // namesPrograms have several crawler names, and options for single hosts.
 var namesPrograms = []program{
 	{name: "has a user agent for each customer", sites: library, closed: groupsOfCustomers(customers), run: func(p *kit.Run) {
@@ -84,27 +73,6 @@ var namesPrograms = []program{
 		}
 		group.Wait()
 	}},
-	{name: "has clones of a base collector with names of their own", sites: library, closed: groupsOfCustomers(customers), run: func(p *kit.Run) {
-		base := p.Collector()
-		for i := range customers {
-			c := got(p, base.Clone())
-			c.UserAgent = spacedName(i)
-			p.Attach(c)
-			visitEach(c, "http://a.test/1", "http://a.test/closed/1", "http://a.test/3")
-		}
-	}},
-	{name: "has two names and 20 hosts that differ only in their delay", sites: hosts(20),
-		options: func(*kit.Run) []collyrobots.Option { return sameButDelay(20) },
-		closed:  "User-agent: CustomerAA\nDisallow: /1\nDisallow: /closed\n\nUser-agent: CustomerAB\nDisallow: /2\nDisallow: /closed\n",
-		run: func(p *kit.Run) {
-			for i := range 20 {
-				for name := range 2 {
-					c := got(p, p.Collector(colly.UserAgent(spacedName(name))))
-					p.Attach(c)
-					visitEach(c, fmt.Sprintf("http://h%d.test/1", i), fmt.Sprintf("http://h%d.test/2", i), fmt.Sprintf("http://h%d.test/closed/1", i))
-				}
-			}
-		}},
 	{name: "has 40 names and 10 patterns of hosts with dialects", sites: hosts(10),
 		options: func(*kit.Run) []collyrobots.Option {
 			var options []collyrobots.Option
@@ -122,18 +90,6 @@ var namesPrograms = []program{
 				visitEach(c, host+"/1", host+"/2", host+"/closed/1")
 			}
 		}},
-	{name: "changes its name for each request", sites: library, closed: groupsOfCustomers(customers), run: func(p *kit.Run) {
-		c := got(p, p.Collector(colly.AllowURLRevisit()))
-		n := 0
-		c.OnRequest(func(r *colly.Request) {
-			r.Headers.Set("User-Agent", spacedName(n%customers)+"/2.0")
-			n++
-		})
-		p.Attach(c)
-		for i := range customers {
-			visitEach(c, fmt.Sprint("http://a.test/", i%5+1), "http://a.test/closed/1")
-		}
-	}},
 	{name: "changes the name of its collector during the crawl", sites: library, closed: groupsOfCustomers(customers), run: func(p *kit.Run) {
 		c := got(p, p.Collector(colly.AllowURLRevisit()))
 		p.Attach(c)
@@ -142,57 +98,12 @@ var namesPrograms = []program{
 			visitEach(c, "http://b.test/1", "http://b.test/closed/2")
 		}
 	}},
-	{name: "has a name for each host", sites: library, closed: "User-agent: OneBot\nDisallow: /closed\nDisallow: /1\n\nUser-agent: TwoBot\nDisallow: /closed\n\nUser-agent: *\nDisallow:\n",
-		options: func(*kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{
-				collyrobots.ForHosts("a.test", collyrobots.ProductToken("OneBot")),
-				collyrobots.ForHosts("b.test", collyrobots.ProductToken("TwoBot", "OneBot")),
-			}
-		},
-		run: func(p *kit.Run) {
-			c := got(p, p.Collector())
-			p.Attach(c)
-			visitEach(c, someOf("a.test")...)
-			visitEach(c, someOf("b.test")...)
-		}},
-	{name: "has names that begin with each other", sites: library, closed: groupsOf("Bot0", "Bot1", "Bot2") + "\nUser-agent: Bot-Image\nDisallow: /2\nDisallow: /closed\n", run: func(p *kit.Run) {
-		for _, name := range []string{"Bot", "Bot/2", "bot-image/1.0", "BOT-IMAGE", "Bot-Images", "Bo"} {
-			c := got(p, p.Collector(colly.UserAgent(name)))
-			p.Attach(c)
-			visitEach(c, "http://a.test/1", "http://a.test/2", "http://a.test/closed/1")
-		}
-		c := got(p, p.Collector(colly.UserAgent("Bot-Image/3")))
-		p.Attach(c)
-		c.Visit("http://b.test/1")
-	}},
-	{name: "has queues for jobs with names of their own", sites: library, unordered: true, closed: groupsOfCustomers(customers), run: func(p *kit.Run) {
-		for i := range 40 {
-			c := got(p, p.Collector(colly.UserAgent(spacedName(i)), colly.AllowURLRevisit()))
-			p.Attach(c)
-			q, err := queue.New(2, &queue.InMemoryQueueStorage{MaxSize: 10})
-			kit.Must(p.T, err)
-			for _, u := range []string{"http://a.test/1", "http://a.test/2", "http://a.test/closed/1"} {
-				kit.Must(p.T, q.AddURL(u))
-			}
-			p.Say("%v", q.Run(c))
-		}
-	}},
 	{name: "has a client and an agent for each job", sites: library, closed: groupsOfCustomers(customers), run: func(p *kit.Run) {
 		client := &http.Client{Transport: wrap(p, p.Web.Transport())}
 		for i := range customers {
 			for _, page := range []string{"http://a.test/1", "http://a.test/2", "http://a.test/closed/1"} {
 				p.Say("%s", get(p, client, page, spacedName(i)+"/1.0"))
 			}
-		}
-	}},
-	{name: "comes back to old customers after new ones", sites: library, closed: groupsOfCustomers(customers), run: func(p *kit.Run) {
-		for range 2 {
-			for i := range customers {
-				c := got(p, p.Collector(colly.UserAgent(spacedName(i))))
-				p.Attach(c)
-				visitEach(c, "http://a.test/1", "http://a.test/closed/1", "http://a.test/2")
-			}
-			time.Sleep(25 * time.Hour) // robots.txt is read again
 		}
 	}},
 }

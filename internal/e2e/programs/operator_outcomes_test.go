@@ -2,18 +2,16 @@ package programs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/gocolly/colly/v2"
-	"github.com/gocolly/colly/v2/queue"
 	"github.com/gocolly/colly/v2/storage"
 
 	"github.com/collyrobots/collyrobots"
@@ -22,7 +20,7 @@ import (
 	"github.com/collyrobots/collyrobots/usage"
 )
 
-// The programs in operatorPrograms and morePrograms are in the style of public Colly programs and use
+// The programs in operatorPrograms are in the style of public Colly programs and use
 // several options of an operator. Every request that they begin must end as done, unchanged, denied
 // with a reason, or failed.
 
@@ -41,7 +39,7 @@ func visit(c *colly.Collector, paths ...string) {
 
 // TestOperatorPrograms runs each program, and checks how its requests end.
 func TestOperatorPrograms(t *testing.T) {
-	for _, x := range slices.Concat(operatorPrograms, morePrograms) {
+	for _, x := range operatorPrograms {
 		t.Run(x.name, func(t *testing.T) { x.checkEnds(t) })
 	}
 }
@@ -140,18 +138,6 @@ var operatorPrograms = []program{
 				p.Plug()
 			}
 		}},
-	{name: "a poller with a budget", records: true, outcomes: "budget: /api x2; done: /api; unchanged: /api x3",
-		sites: func() robotstest.Sites {
-			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": withETag("x")}}
-		},
-		options: func(p *kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{revalidate(p), collyrobots.MaxPages(4)}
-		}, run: func(p *kit.Run) {
-			c := p.New(colly.AllowURLRevisit())
-			for range 6 {
-				visit(c, "/api")
-			}
-		}},
 	{name: "a poller of fresh pages with a budget", records: true, outcomes: "budget: /api x2; done: /api; unchanged: /api x3",
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": fresh("x")}}
@@ -165,23 +151,6 @@ var operatorPrograms = []program{
 				time.Sleep(30 * time.Minute)
 			}
 			visit(c, "/api")
-		}},
-	{name: "fresh pages in a queue", records: true, outcomes: "done: /0 /1 /2 /3; unchanged: /0 /1 /2 /3",
-		sites: func() robotstest.Sites {
-			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": fresh("x")}}
-		},
-		options: func(p *kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{skipFresh(p), collyrobots.StopRefused(2)}
-		}, run: func(p *kit.Run) {
-			for range 2 {
-				c := p.New()
-				q, _ := queue.New(3, &queue.InMemoryQueueStorage{MaxSize: 100})
-				for i := range 4 {
-					q.AddURL(fmt.Sprint("http://a.test/", i))
-				}
-				q.Run(c)
-				p.Plug()
-			}
 		}},
 	{name: "aborted after the headers is not recorded", records: true, outcomes: "done: /1; failed Aborted after receiving response headers: /1",
 		sites: func() robotstest.Sites { return robotstest.Sites{"a.test": {"/robots.txt": 404, "*": fresh("x")}} },
@@ -298,34 +267,6 @@ var operatorPrograms = []program{
 			}
 			c.Wait()
 		}},
-	{name: "a redirect within a group with DelayFromEnd", outcomes: "done: www.a.test/x x3",
-		sites: func() robotstest.Sites {
-			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": robotstest.Redirect("http://www.a.test/x")}, "www.a.test": {"/robots.txt": twoSeconds, "*": "x"}}
-		},
-		options: func(*kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.PaceBy(collyrobots.ByDomain), collyrobots.DelayFromEnd(), collyrobots.MaxInFlight(1), collyrobots.MaxPages(5)}
-		}, run: func(p *kit.Run) {
-			c := p.New(colly.Async(), colly.AllowURLRevisit())
-			kit.Must(p.T, c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 1}))
-			visit(c, "/1", "/2", "/3")
-			c.Wait()
-		}},
-	{name: "visits in OnResponseHeaders within a group", outcomes: "done: /1 /2 www.a.test/1 www.a.test/2",
-		sites: func() robotstest.Sites {
-			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": "x"}, "www.a.test": {"/robots.txt": twoSeconds, "*": "x"}}
-		},
-		options: func(*kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.PaceBy(collyrobots.ByDomain), collyrobots.AdaptiveDelay(1), collyrobots.MaxInFlight(1)}
-		}, run: func(p *kit.Run) {
-			c := p.Collector()
-			c.OnResponseHeaders(func(r *colly.Response) {
-				if r.Request.URL.Host == "a.test" {
-					visit(c, "http://www.a.test"+r.Request.URL.Path)
-				}
-			})
-			p.Attach(p.Count(c))
-			visit(c, "/1", "/2")
-		}},
 	{name: "robots.txt and TDM redirect within a group", outcomes: "usage: /1 www.a.test/1",
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": robotstest.Redirect("http://www.a.test/robots.txt"), kit.TDMURI: robotstest.Redirect("http://www.a.test" + kit.TDMURI), "*": "x"}, "www.a.test": {"/robots.txt": twoSeconds, kit.TDMURI: kit.ReservedAll, "*": "x"}}
@@ -349,17 +290,6 @@ var operatorPrograms = []program{
 			cancel()
 			c.Wait()
 		}},
-	{name: "Close while the hosts are closed", records: true, outcomes: "closed: /3; done: /1 /2",
-		sites: func() robotstest.Sites { return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": "x"}} },
-		options: func(p *kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.CrawlHours("05:00", "06:00", time.UTC), collyrobots.StopRefused(2), collyrobots.EnforceRobotsTags(), revalidate(p)}
-		}, run: func(p *kit.Run) {
-			c := p.New(kit.Async...)
-			visit(c, "/1", "/2", "/3")
-			time.Sleep(5*time.Hour + 3*time.Second)
-			kit.Must(p.T, p.Plugin.Close())
-			c.Wait()
-		}},
 	{name: "hours and a stop", outcomes: "failed 403: /1 /2 /5; refused: /3 /4 /6",
 		sites: func() robotstest.Sites { return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": 403}} },
 		options: func(*kit.Run) []collyrobots.Option {
@@ -371,18 +301,6 @@ var operatorPrograms = []program{
 			time.Sleep(2 * time.Hour)
 			visit(c, "/5", "/6")
 			c.Wait()
-		}},
-	{name: "a challenge with 503 and RetryThrottled", outcomes: "failed 503: /1 /2; refused: /3",
-		sites: func() robotstest.Sites {
-			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				w.Header().Set("Cf-Mitigated", "challenge")
-				w.WriteHeader(503)
-			})}}
-		}, options: func(*kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.StopRefused(2), collyrobots.RetryThrottled(5), collyrobots.MaxPages(9)}
-		}, run: func(p *kit.Run) {
-			c := p.New()
-			visit(c, "/1", "/2", "/3")
 		}},
 	{name: "403 for robots.txt until the login", outcomes: "done: /1; rule: /closed; unreachable: /1",
 		sites: func() robotstest.Sites {
@@ -403,17 +321,6 @@ var operatorPrograms = []program{
 			p.Plug()
 			c = p.New()
 			visit(c, "/1")
-		}},
-	{name: "robots.txt hangs and everything is allowed", outcomes: "budget: /3; done: /1 /2",
-		sites: func() robotstest.Sites {
-			return robotstest.Sites{"a.test": {"/robots.txt": http.HandlerFunc(kit.Hang), "*": "x"}}
-		}, impolite: true,
-		options: func(*kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.WhenUnreachable(collyrobots.AllowAll), collyrobots.MaxPages(2), collyrobots.Purpose(usage.AIUse), collyrobots.TDMRep()}
-		}, run: func(p *kit.Run) {
-			c := p.New()
-			visit(c, "/1", "/2", "/3")
-			c.Wait()
 		}},
 	{name: "the operator's file with usage and tags", outcomes: "budget: /3; done: / /2; nofollow: /x; rule: /closed; usage: /ai/1",
 		sites: func() robotstest.Sites {
@@ -440,71 +347,6 @@ var operatorPrograms = []program{
 				p.Plug()
 			}
 		}},
-	{name: "sitemaps of a host that refuses, twice", records: true, outcomes: "done: /start0 /start1; failed 403: /1 /2",
-		sites: func() robotstest.Sites {
-			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds + "Sitemap: http://a.test/s.xml\n", "/s.xml": robotstest.Sitemap("http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4"), "/start0": "x", "/start1": "x", "/1": 403, "/2": 403, "*": "x"}}
-		},
-		options: func(*kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true}), collyrobots.StopRefused(1)}
-		}, run: func(p *kit.Run) {
-			for i := range 2 {
-				c := p.New()
-				visit(c, fmt.Sprint("/start", i))
-				c.Wait()
-				p.Plug()
-				time.Sleep(time.Hour)
-			}
-		}},
-	{name: "one plugin for many jobs", records: true, outcomes: "budget: /1 /job2 /job3; done: /1 x3 /job0 /job1",
-		sites: func() robotstest.Sites {
-			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": withETag("x")}}
-		},
-		options: func(p *kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.MaxPages(5), revalidate(p)}
-		}, run: func(p *kit.Run) {
-			for i := range 4 {
-				c := p.New(kit.Async...)
-				visit(c, "/1", fmt.Sprint("/job", i))
-				c.Wait()
-			}
-		}},
-	{name: "a clone that is not attached", records: true, outcomes: "done: /",
-		sites: func() robotstest.Sites {
-			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "/": nofollow("/1", "/2"), "*": fresh("x")}}
-		},
-		options: func(p *kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.MaxPages(2), skipFresh(p), collyrobots.EnforceRobotsTags()}
-		}, run: func(p *kit.Run) {
-			c := p.New()
-			detail := c.Clone()
-			c.OnHTML("a[href]", func(e *colly.HTMLElement) { detail.Visit(e.Request.AbsoluteURL(e.Attr("href"))) })
-			detail.OnError(func(r *colly.Response, err error) {
-				if !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-					p.Error(err)
-				}
-			})
-			visit(c, "/")
-		}},
-	{name: "callbacks before the plugin rewrite the URL", records: true, outcomes: "done: /2?k=1 /3 /3?k=1; rule: /closed?k=1; unchanged: /2?k=1",
-		sites: func() robotstest.Sites {
-			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": fresh("x")}}
-		},
-		options: func(p *kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.MaxPages(2), skipFresh(p)}
-		}, run: func(p *kit.Run) {
-			c := p.Collector()
-			c.OnRequest(func(r *colly.Request) { r.URL.RawQuery = "k=1" })
-			p.Attach(p.Count(c))
-			c.OnRequest(func(r *colly.Request) {
-				if r.URL.Path == "/1" {
-					r.URL.Path = "/closed"
-				}
-			})
-			visit(c, "/1", "/2", "/3")
-			p.Plug()
-			c = p.New()
-			visit(c, "/2?k=1", "/3")
-		}},
 	{name: "a slow event function and Close", outcomes: "budget: /4; done: /1 /2 /3",
 		sites: func() robotstest.Sites { return robotstest.Sites{"a.test": {"/robots.txt": 404, "*": "x"}} },
 		options: func(*kit.Run) []collyrobots.Option {
@@ -514,14 +356,63 @@ var operatorPrograms = []program{
 			visit(c, "/1", "/2", "/3", "/4")
 			c.Wait()
 		}},
-	{name: "events that wait for a callback", outcomes: "budget: /2; done: /1",
-		sites: func() robotstest.Sites { return robotstest.Sites{"a.test": {"/robots.txt": 404, "*": "x"}} },
-		options: func(*kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.StopRefused(1), collyrobots.MaxPages(1)}
+	{name: "error pages are parsed", outcomes: "done: /1 /2 /3; nofollow: /2",
+		sites: func() robotstest.Sites {
+			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "/1": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("X-Robots-Tag", "nofollow")
+				w.Header().Set("Content-Type", "text/html")
+				w.WriteHeader(403)
+				io.WriteString(w, robotstest.Page("/2"))
+			}), "*": "x"}}
+		}, options: func(*kit.Run) []collyrobots.Option {
+			return []collyrobots.Option{collyrobots.StopRefused(2), collyrobots.EnforceRobotsTags(), collyrobots.MaxPages(4)}
 		}, run: func(p *kit.Run) {
-			p.Options = append(p.Options, collyrobots.OnEveryEvent(func(e collyrobots.Event) {}))
+			c := p.Collector()
+			c.ParseHTTPErrorResponse = true
+			p.Attach(p.Count(c))
+			follow(c)
+			visit(c, "/1", "/2", "/3")
+		}},
+	{name: "a cache directory and a budget", records: true, outcomes: "budget: /3; done: /1 x2 /2 x2 /3",
+		sites: func() robotstest.Sites {
+			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": fresh(robotstest.Page())}}
+		},
+		options: func(p *kit.Run) []collyrobots.Option {
+			return []collyrobots.Option{skipFresh(p), collyrobots.MaxPages(2), collyrobots.EnforceRobotsTags()}
+		}, run: func(p *kit.Run) {
+			dir, err := os.MkdirTemp("", "cache")
+			kit.Must(p.T, err)
+			defer os.RemoveAll(dir)
+			for range 2 {
+				c := p.New(colly.CacheDir(dir))
+				visit(c, "/1", "/2", "/3")
+				p.Plug()
+			}
+		}},
+	{name: "the collector of another plugin", records: true, outcomes: "done: / x3 /2; nofollow: /1 x3 /2 x3; unchanged: /2 x2",
+		sites: func() robotstest.Sites {
+			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "/": nofollow("/1", "/2"), "*": fresh("x")}}
+		}, impolite: true,
+		options: func(p *kit.Run) []collyrobots.Option {
+			return []collyrobots.Option{skipFresh(p), collyrobots.EnforceRobotsTags(), collyrobots.MaxPages(3)}
+		}, run: func(p *kit.Run) {
+			c := p.New(colly.AllowURLRevisit())
+			follow(c)
+			for range 3 {
+				visit(c, "/", "/2")
+				p.Plug()
+				kit.Must(p.T, p.Plugin.Attach(c))
+			}
+		}},
+	{name: "retries in OnUnchanged and OnDenied", records: true, outcomes: "budget: /1; done: /1 x2; unchanged: /1 x2",
+		sites: func() robotstest.Sites {
+			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": withETag("x")}}
+		},
+		options: func(p *kit.Run) []collyrobots.Option {
+			return []collyrobots.Option{collyrobots.Revalidate(collyrobots.Revalidation{OnUnchanged: func(r *colly.Request) { p.End(r, "unchanged"); r.Retry() }}), collyrobots.MaxPages(4)}
+		}, run: func(p *kit.Run) {
 			p.Plug()
-			c := p.New()
-			visit(c, "/1", "/2")
+			c := p.New(colly.AllowURLRevisit())
+			visit(c, "/1", "/1", "/1")
 		}},
 }

@@ -1,9 +1,7 @@
 package programs
 
 import (
-	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -16,7 +14,6 @@ import (
 	"time"
 
 	"github.com/gocolly/colly/v2"
-	"github.com/gocolly/colly/v2/queue"
 
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/report"
@@ -142,14 +139,6 @@ var unusualPrograms = []program{
 		visitEach(c, someOf("b.test")...)
 		c.Wait()
 	}},
-	{name: "replaces the headers in OnRequest", sites: library, closed: "User-agent: NewBot\nDisallow: /closed\nCrawl-delay: 2\n", run: func(p *kit.Run) {
-		c := p.Hear(p.Collector(colly.AllowedDomains("a.test")))
-		c.OnRequest(func(r *colly.Request) {
-			r.Headers = &http.Header{"User-Agent": {"NewBot/1.0"}, "Cookie": {"session=1"}}
-		})
-		p.Attach(c)
-		visitEach(c, someOf("a.test")...)
-	}},
 	{name: "replaces the headers in a callback after the plugin", sites: library, closed: "User-agent: NewBot\nDisallow: /closed\nCrawl-delay: 2\n", run: func(p *kit.Run) {
 		c := p.Hear(p.Collector())
 		p.Attach(c)
@@ -199,14 +188,6 @@ var unusualPrograms = []program{
 		p.Say("%v", c.Visit("http://b.test/1"))
 		time.Sleep(10 * time.Minute) // the program does something else
 	}},
-	{name: "is frozen between its calls", sites: library, run: func(p *kit.Run) {
-		c := got(p, p.Collector(colly.AllowURLRevisit()))
-		p.Attach(c)
-		for _, pause := range []time.Duration{0, time.Minute, 30 * time.Hour, 0, 20 * 24 * time.Hour} {
-			time.Sleep(pause)
-			visitEach(c, "http://a.test/1", "http://a.test/closed/1")
-		}
-	}},
 	{name: "has a collector and a plugin for each call, and is frozen between them", sites: library, run: func(p *kit.Run) {
 		for _, pause := range []time.Duration{0, time.Hour, 30 * time.Hour} {
 			time.Sleep(pause)
@@ -239,21 +220,6 @@ var unusualPrograms = []program{
 		p.Attach(c)
 		visitEach(c, someOf("a.test")...)
 	}},
-	{name: "hands pages to the main goroutine by a channel", sites: library, unordered: true, run: func(p *kit.Run) {
-		c := p.Collector(colly.Async(), colly.AllowedDomains("a.test"))
-		pages := make(chan string)
-		c.OnResponse(func(r *colly.Response) { pages <- r.Request.URL.String() })
-		follow(c)
-		p.Attach(c)
-		kit.Must(p.T, c.Visit("http://a.test/"))
-		go func() {
-			c.Wait()
-			close(pages)
-		}()
-		for u := range pages {
-			p.Say("%s", u)
-		}
-	}},
 	{name: "consumes tasks with clones of one collector", sites: library, unordered: true, run: func(p *kit.Run) {
 		base := p.Collector(colly.AllowURLRevisit())
 		base.SetRequestTimeout(30 * time.Second)
@@ -274,57 +240,6 @@ var unusualPrograms = []program{
 		close(tasks)
 		group.Wait()
 	}},
-	{name: "retries from a timer", sites: fails(status(500)), unordered: true, run: func(p *kit.Run) {
-		c := got(p, p.Collector(colly.Async()))
-		var pages sync.WaitGroup // c.Wait does not wait for a retry that a timer makes
-		c.OnResponse(func(r *colly.Response) { pages.Done() })
-		c.OnError(func(r *colly.Response, err error) {
-			if r.StatusCode != http.StatusInternalServerError {
-				pages.Done()
-				return
-			}
-			time.AfterFunc(20*time.Second, func() { r.Request.Retry() })
-		})
-		p.Attach(c)
-		pages.Add(len(someOf("a.test")))
-		visitEach(c, someOf("a.test")...)
-		pages.Wait()
-	}},
-	{name: "has a context with a deadline for each page", sites: func() robotstest.Sites {
-		sites := library()
-		sites["a.test"]["/3"] = answerLate
-		return sites
-	}, run: func(p *kit.Run) {
-		c := got(p, p.Collector())
-		c.OnError(func(r *colly.Response, err error) {
-			if errors.Is(err, context.DeadlineExceeded) {
-				p.Say("late %s", r.Request.URL)
-			}
-		})
-		p.Attach(c)
-		for _, u := range someOf("a.test") {
-			ctx, cancel := context.WithTimeout(p.Context(), 20*time.Second)
-			c.Context = ctx
-			c.Visit(u)
-			cancel()
-		}
-	}},
-	{name: "collects pages by their number", sites: library, unordered: true, run: func(p *kit.Run) {
-		base := p.Collector()
-		p.Attach(base)
-		sizes := make([]int, 8)
-		var group sync.WaitGroup
-		for i := range sizes {
-			group.Go(func() {
-				c := base.Clone()
-				c.OnResponse(func(r *colly.Response) { sizes[i] = len(r.Body) })
-				c.Visit(fmt.Sprint("http://a.test/", i+1))
-				c.Visit(fmt.Sprint("http://a.test/closed/", i+1))
-			})
-		}
-		group.Wait()
-		p.Say("%v", slices.Contains(sizes, 0))
-	}},
 	{name: "keeps its place in the context of a chain of pages", sites: library, run: func(p *kit.Run) {
 		c := p.Collector(colly.AllowURLRevisit())
 		c.OnResponse(func(r *colly.Response) {
@@ -343,48 +258,6 @@ var unusualPrograms = []program{
 		c.MaxRequests = 40
 		p.Say("%v", c.Visit("http://a.test/9"))
 	}},
-	{name: "stops after failures that it counts", sites: func() robotstest.Sites {
-		return robotstest.Sites{"a.test": {"/robots.txt": 404, "/1": robotstest.Page(), "/closed/1": robotstest.Page(), "*": kit.Drop}}
-	}, run: func(p *kit.Run) {
-		c := got(p, p.Collector())
-		failures := 0
-		c.OnError(func(r *colly.Response, err error) {
-			if r.StatusCode == 0 && !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-				failures++
-			}
-		})
-		p.Attach(c)
-		for i := 0; i < 20 && failures < 3; i++ {
-			visitEach(c, "http://a.test/1", "http://a.test/closed/1", fmt.Sprint("http://a.test/down/", i))
-		}
-		p.Say("%d failures", failures)
-	}},
-	{name: "has a queue for lists and a collector for details", sites: library, unordered: true, run: func(p *kit.Run) {
-		list := got(p, p.Collector())
-		details := got(p, list.Clone())
-		q, err := queue.New(2, &queue.InMemoryQueueStorage{MaxSize: 100})
-		kit.Must(p.T, err)
-		list.OnHTML("a[href]", func(e *colly.HTMLElement) { details.Visit(e.Request.AbsoluteURL(e.Attr("href"))) })
-		p.Attach(list, details)
-		kit.Must(p.T, q.AddURL("http://a.test/"))
-		kit.Must(p.T, q.AddURL("http://b.test/"))
-		p.Say("%v", q.Run(list))
-	}},
-	{name: "asks a page again until its content changes", sites: func() robotstest.Sites {
-		sites := library()
-		sites["a.test"]["/state"] = failsFirst(3, answers("pending"), answers("done"))
-		return sites
-	}, run: func(p *kit.Run) {
-		c := got(p, p.Collector(colly.AllowURLRevisit()))
-		c.OnResponse(func(r *colly.Response) {
-			if string(r.Body) == "pending" {
-				time.Sleep(time.Second)
-				p.Say("%v", r.Request.Retry())
-			}
-		})
-		p.Attach(c)
-		visitEach(c, "http://a.test/state", "http://a.test/closed/1")
-	}},
 	{name: "reads only the headers of large files", sites: func() robotstest.Sites {
 		sites := library()
 		sites["a.test"]["/large"] = func(w http.ResponseWriter, r *http.Request) {
@@ -401,16 +274,6 @@ var unusualPrograms = []program{
 		})
 		p.Attach(c)
 		visitEach(c, "http://a.test/large", "http://a.test/1", "http://a.test/closed/1", "http://a.test/2")
-	}},
-	{name: "visits from OnError another site", sites: fails(status(404)), run: func(p *kit.Run) {
-		c := got(p, p.Collector())
-		c.OnError(func(r *colly.Response, err error) {
-			if r.StatusCode == http.StatusNotFound {
-				p.Say("mirror: %v", r.Request.Visit("http://b.test"+r.Request.URL.Path))
-			}
-		})
-		p.Attach(c)
-		visitEach(c, someOf("a.test")...)
 	}},
 	{name: "has a transport of its own that adds a header and retries", sites: fails(status(502)), run: func(p *kit.Run) {
 		c := got(p, p.Collector())

@@ -1,13 +1,11 @@
 package programs
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -70,21 +68,6 @@ func behindProxies(exit func(w http.ResponseWriter, r *http.Request) bool) func(
 	}
 }
 
-// A leastUsed chooses the proxy that it has chosen least, and tells Colly which one it is.
-type leastUsed struct {
-	mu   sync.Mutex
-	uses []int
-}
-
-func (l *leastUsed) choose(r *http.Request) (*url.URL, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	best := slices.Index(l.uses, slices.Min(l.uses))
-	l.uses[best]++
-	*r = *r.WithContext(context.WithValue(r.Context(), colly.ProxyURLKey, proxyURLs[best]))
-	return url.Parse(proxyURLs[best])
-}
-
 // retryNext retries each page that no proxy or site has answered with a page, at most ten times.
 func retryNext(p *kit.Run, c *colly.Collector, before func()) {
 	c.OnError(func(r *colly.Response, err error) {
@@ -127,17 +110,8 @@ func through(p *kit.Run, proxyURL string) *http.Transport {
 
 // proxyPrograms use proxies, some of which fail.
 var proxyPrograms = []program{
-	{name: "rotates proxies, one of which answers 502", sites: behindProxies(exitFails(502)), exit: exitFails(502), unordered: true, rotates: true, run: rotating()},
 	{name: "rotates proxies, one of which answers 503, in parallel", sites: behindProxies(exitFails(503)), exit: exitFails(503), unordered: true, rotates: true, run: rotating(colly.Async())},
 	{name: "rotates proxies, one of which asks for a password", sites: behindProxies(exitFails(407)), exit: exitFails(407), unordered: true, rotates: true, run: rotating()},
-	{name: "has one collector for each proxy", sites: behindProxies(nil), run: func(p *kit.Run) {
-		for i, u := range proxyURLs {
-			c := got(p, p.Collector())
-			kit.Must(p.T, c.SetProxy(u))
-			p.Attach(c)
-			visitEach(c, fmt.Sprint("http://a.test/", i+1), fmt.Sprint("http://a.test/closed/", i+1), fmt.Sprint("http://b.test/", i+1))
-		}
-	}},
 	{name: "has one collector for each proxy in parallel, the first of which is a bad exit", sites: behindProxies(exitFails(502)), exit: exitFails(502), unordered: true, run: func(p *kit.Run) {
 		var group sync.WaitGroup
 		for _, u := range proxyURLs {
@@ -147,50 +121,6 @@ var proxyPrograms = []program{
 			group.Go(func() { visitEach(c, someOf("a.test")...) })
 		}
 		group.Wait()
-	}},
-	{name: "checks proxies", sites: behindProxies(exitFails(502)), exit: exitFails(502), run: func(p *kit.Run) {
-		for _, u := range append([]string{"http://dead.test:3128"}, proxyURLs...) {
-			c := p.Collector(colly.AllowURLRevisit())
-			c.SetRequestTimeout(10 * time.Second)
-			transport := through(p, u)
-			transport.DisableKeepAlives = true
-			c.WithTransport(transport)
-			result := "bad"
-			c.OnResponse(func(r *colly.Response) { result = "good" })
-			p.Attach(c)
-			c.Visit("http://a.test/1")
-			c.Visit("http://a.test/closed/1")
-			p.Say("%s %s", u, result)
-		}
-	}},
-	{name: "chooses the proxy that was used least", sites: behindProxies(nil), unordered: true, rotates: true, run: func(p *kit.Run) {
-		c := got(p, p.Collector())
-		l := &leastUsed{uses: make([]int, len(proxyURLs))}
-		c.SetProxyFunc(l.choose)
-		p.Attach(c)
-		visitEach(c, someOf("a.test")...)
-	}},
-	{name: "takes a proxy from a pool for each attempt", sites: behindProxies(exitFails(502)), exit: exitFails(502), run: func(p *kit.Run) {
-		c := got(p, p.Collector())
-		next := 0
-		change := func() {
-			u := proxyURLs[next%len(proxyURLs)]
-			next++
-			transport := through(p, u)
-			transport.ResponseHeaderTimeout = 10 * time.Second
-			c.WithTransport(transport)
-		}
-		change()
-		retryNext(p, c, change)
-		p.Attach(c)
-		visitEach(c, someOf("a.test")...)
-	}},
-	{name: "goes without a proxy after an error", sites: behindProxies(exitFails(502)), exit: exitFails(502), run: func(p *kit.Run) {
-		c := got(p, p.Collector())
-		kit.Must(p.T, c.SetProxy(proxyURLs[0]))
-		retryNext(p, c, func() { c.SetProxyFunc(nil) })
-		p.Attach(c)
-		visitEach(c, someOf("a.test")...)
 	}},
 	{name: "has a proxy with a password for one site and none for another", sites: behindProxies(nil), run: func(p *kit.Run) {
 		c := got(p, p.Collector())

@@ -11,13 +11,9 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"os"
-	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gocolly/colly/v2"
@@ -95,20 +91,6 @@ var programs = []program{
 		p.Say("cookies %v", c.Cookies("http://a.test/"))
 		p.Say("%v", c.Visit("http://a.test/private/2"))
 	}},
-	{name: "logs in with the token of the login page", sites: members, run: func(p *kit.Run) {
-		c := p.Hear(p.Collector())
-		c.OnHTML("form input[name=token]", func(e *colly.HTMLElement) {
-			p.Say("login: %v", e.Request.Post("/login", map[string]string{"user": "me", "token": e.Attr("value")}))
-		})
-		p.Attach(c)
-		p.Say("%v", c.Visit("http://a.test/login"))
-	}},
-	{name: "sends the cookies of a browser", sites: members, run: func(p *kit.Run) {
-		c := p.Hear(p.Collector())
-		kit.Must(p.T, c.SetCookies("http://a.test/", []*http.Cookie{{Name: "session", Value: "in", Path: "/"}}))
-		p.Attach(c)
-		p.Say("%v", c.Visit("http://a.test/private/1"))
-	}},
 	{name: "sends a cookie header and changes the query", sites: members, run: func(p *kit.Run) {
 		c := p.Hear(p.Collector())
 		c.OnRequest(func(r *colly.Request) {
@@ -117,12 +99,6 @@ var programs = []program{
 		})
 		p.Attach(c)
 		p.Say("%v", c.Visit("http://a.test/private/1"))
-	}},
-	{name: "keeps no cookies", sites: members, run: func(p *kit.Run) {
-		c := p.Hear(p.Collector())
-		c.DisableCookies()
-		p.Attach(c)
-		p.Say("%v", c.Post("http://a.test/login", map[string]string{"user": "me", "token": "t0"}))
 	}},
 	{name: "keeps URLs in a queue", sites: func() robotstest.Sites { return robotstest.Sites{"a.test": robotstest.Pages(9, "")} }, unordered: true, run: func(p *kit.Run) {
 		c := p.Collector()
@@ -154,38 +130,11 @@ var programs = []program{
 		kit.Must(p.T, q.AddURL("http://a.test/1"))
 		p.Say("%v", q.Run(c))
 	}},
-	{name: "counts retries in the context", sites: flaky(500), run: func(p *kit.Run) {
-		c := p.Hear(p.Collector())
-		c.OnError(func(r *colly.Response, err error) {
-			n, _ := r.Ctx.GetAny("retries").(int)
-			if n < 3 {
-				r.Ctx.Put("retries", n+1)
-				p.Say("retry %d: %v", n+1, r.Request.Retry())
-			}
-		})
-		p.Attach(c)
-		for _, page := range []string{"/1", "/3", "/7"} {
-			p.Say("%v", c.Visit("http://a.test"+page))
-		}
-	}},
 	{name: "retries until it succeeds", sites: flaky(502), run: func(p *kit.Run) {
 		c := p.Hear(p.Collector())
 		c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
 		p.Attach(c)
 		p.Say("%v", c.Visit("http://a.test/9"))
-	}},
-	{name: "retries in parallel", sites: flaky(500), unordered: true, run: func(p *kit.Run) {
-		c := p.Collector(colly.Async())
-		c.OnResponse(func(r *colly.Response) { p.Say("%s", r.Request.URL) })
-		c.OnError(func(r *colly.Response, err error) {
-			p.Say("%s: %v", r.Request.URL, err)
-			r.Request.Retry()
-		})
-		p.Attach(c)
-		for n := range 9 {
-			kit.Must(p.T, c.Visit(fmt.Sprint("http://a.test/", n)))
-		}
-		c.Wait()
 	}},
 	{name: "waits before a retry after 429", sites: flaky(429), run: func(p *kit.Run) {
 		c := p.Hear(p.Collector())
@@ -193,16 +142,6 @@ var programs = []program{
 			if r.StatusCode == http.StatusTooManyRequests {
 				time.Sleep(10 * time.Second)
 				r.Request.Retry()
-			}
-		})
-		p.Attach(c)
-		p.Say("%v", c.Visit("http://a.test/2"))
-	}},
-	{name: "retries a page whose content is not there yet", sites: flaky(200), run: func(p *kit.Run) {
-		c := p.Hear(p.Collector())
-		c.OnResponse(func(r *colly.Response) {
-			if len(r.Body) == 0 {
-				p.Say("again: %v", r.Request.Retry())
 			}
 		})
 		p.Attach(c)
@@ -243,21 +182,6 @@ var programs = []program{
 		p.Attach(c)
 		p.Say("%v", send())
 	}},
-	{name: "sends a file", sites: func() robotstest.Sites {
-		return robotstest.Sites{"a.test": {"/upload": func(w http.ResponseWriter, r *http.Request) {
-			_, header, err := r.FormFile("file")
-			if err != nil {
-				fmt.Fprint(w, r.FormValue("file"))
-				return
-			}
-			fmt.Fprint(w, header.Size)
-		}}}
-	}, run: func(p *kit.Run) {
-		c := p.Hear(p.Collector())
-		c.OnResponse(func(r *colly.Response) { p.Say("%s", r.Body) })
-		p.Attach(c)
-		p.Say("%v", c.PostMultipart("http://a.test/upload", map[string][]byte{"file": bytes.Repeat([]byte("x"), 5000)}))
-	}},
 	{name: "checks links with HEAD", sites: tree, run: func(p *kit.Run) {
 		c := p.Hear(p.Collector())
 		c.OnHTML("a[href]", func(e *colly.HTMLElement) { p.Say("%v", e.Request.Visit(e.Attr("href"))) })
@@ -271,23 +195,6 @@ var programs = []program{
 		follow(c)
 		p.Attach(c)
 		p.Say("%v", c.Visit("http://a.test/"))
-	}},
-	{name: "counts statuses of links of many sites", sites: tree, unordered: true, run: func(p *kit.Run) {
-		c := p.Collector(colly.Async(), colly.ParseHTTPErrorResponse())
-		var mu sync.Mutex
-		statuses := make(map[int]int)
-		c.OnResponse(func(r *colly.Response) {
-			mu.Lock()
-			defer mu.Unlock()
-			statuses[r.StatusCode]++
-		})
-		c.OnError(func(r *colly.Response, err error) { p.Say("%s has no answer: %v", r.Request.URL, r.StatusCode) })
-		p.Attach(c)
-		for _, u := range []string{"http://a.test/", "http://a.test/missing", "http://b.test/", "http://b.test/missing", "http://nowhere.test/", "http://a.test/moved"} {
-			kit.Must(p.T, c.Visit(u))
-		}
-		c.Wait()
-		p.Say("%v", statuses)
 	}},
 	{name: "reads the body of error pages", sites: flaky(503), run: func(p *kit.Run) {
 		c := p.Hear(p.Collector(colly.ParseHTTPErrorResponse(), colly.AllowURLRevisit()))
@@ -340,26 +247,6 @@ var programs = []program{
 			p.Say("%v, canceled %v", kit.SameText(err), errors.Is(err, context.Canceled))
 		}
 	}},
-	{name: "has a deadline for a list of URLs", sites: tree, run: func(p *kit.Run) {
-		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
-		defer cancel()
-		c := p.Hear(p.Collector(colly.StdlibContext(ctx), colly.AllowURLRevisit()))
-		c.SetRequestTimeout(0)
-		p.Attach(c)
-		for range 3 {
-			err := c.Visit("http://b.test/late")
-			p.Say("deadline %v", errors.Is(err, context.DeadlineExceeded))
-		}
-	}},
-	{name: "has a collector and a context for each call", sites: tree, run: func(p *kit.Run) {
-		for _, page := range []string{"/1", "/missing", "/moved"} {
-			ctx, cancel := context.WithCancel(context.WithValue(context.Background(), (*kit.Run)(nil), page))
-			c := p.Hear(p.Collector(colly.StdlibContext(ctx), colly.MaxDepth(1), colly.DetectCharset()))
-			p.Attach(c)
-			p.Say("%v", c.Visit("http://a.test"+page))
-			cancel()
-		}
-	}},
 	{name: "stops at redirects", sites: tree, run: func(p *kit.Run) {
 		c := p.Hear(p.Collector())
 		c.SetRedirectHandler(func(req *http.Request, via []*http.Request) error {
@@ -391,20 +278,6 @@ var programs = []program{
 		p.Attach(c)
 		p.Say("%v", c.Visit("http://a.test/"))
 	}},
-	{name: "filters URLs", sites: tree, run: func(p *kit.Run) {
-		c := p.Hear(p.Collector(colly.URLFilters(regexp.MustCompile(`/[0-9]?$`)), colly.DisallowedURLFilters(regexp.MustCompile(`b\.test`))))
-		c.OnHTML("a[href]", func(e *colly.HTMLElement) { p.Say("%v", e.Request.Visit(e.Attr("href"))) })
-		p.Attach(c)
-		p.Say("%v", c.Visit("http://a.test/"))
-	}},
-	{name: "watches one page", sites: tree, run: func(p *kit.Run) {
-		c := p.Hear(p.Collector(colly.AllowURLRevisit()))
-		p.Attach(c)
-		for range 4 {
-			p.Say("%v at %v", c.Visit("http://a.test/4"), time.Now().UTC())
-			time.Sleep(time.Hour)
-		}
-	}},
 	{name: "signs requests in its transport", sites: tree, run: func(p *kit.Run) {
 		c := p.Hear(p.Collector())
 		inner := p.Web.Transport()
@@ -417,22 +290,6 @@ var programs = []program{
 			return inner.RoundTrip(r)
 		}))
 		follow(c)
-		p.Attach(c)
-		p.Say("%v", c.Visit("http://a.test/"))
-	}},
-	{name: "cuts long bodies in its transport", sites: tree, run: func(p *kit.Run) {
-		c := p.Hear(p.Collector())
-		inner := p.Web.Transport()
-		c.WithTransport(kit.RoundTripper(func(r *http.Request) (*http.Response, error) {
-			resp, err := inner.RoundTrip(r)
-			if err == nil && r.URL.Path != "/robots.txt" {
-				resp.Body = struct {
-					io.Reader
-					io.Closer
-				}{io.LimitReader(resp.Body, 10), resp.Body}
-			}
-			return resp, err
-		}))
 		p.Attach(c)
 		p.Say("%v", c.Visit("http://a.test/"))
 	}},
@@ -492,29 +349,6 @@ var programs = []program{
 		p.Attach(c)
 		p.Say("%v", c.Visit("http://a.test/"))
 	}},
-	{name: "saves files", sites: tree, run: func(p *kit.Run) {
-		dir := p.TempDir()
-		c := p.Hear(p.Collector(colly.MaxBodySize(30)))
-		c.OnResponse(func(r *colly.Response) {
-			file := filepath.Join(dir, r.FileName())
-			kit.Must(p.T, r.Save(file))
-			body, err := os.ReadFile(file)
-			kit.Must(p.T, err)
-			p.Say("%s: %q", r.FileName(), body)
-		})
-		p.Attach(c)
-		p.Say("%v", c.Visit("http://a.test/4"))
-	}},
-	{name: "reads the pages of a sitemap", sites: func() robotstest.Sites {
-		sites := tree()
-		sites["a.test"]["/sitemap.xml"] = robotstest.Sitemap("http://a.test/1", "http://a.test/2", "http://a.test/missing")
-		return sites
-	}, run: func(p *kit.Run) {
-		c := p.Hear(p.Collector())
-		c.OnXML("//urlset/url/loc", func(e *colly.XMLElement) { p.Say("%v", c.Visit(e.Text)) })
-		p.Attach(c)
-		p.Say("%v", c.Visit("http://a.test/sitemap.xml"))
-	}},
 	{name: "visits from its own goroutines", sites: func() robotstest.Sites { return robotstest.Sites{"a.test": robotstest.Pages(12, "")} }, unordered: true, run: func(p *kit.Run) {
 		c := p.Hear(p.Collector())
 		kit.Must(p.T, c.Limit(&colly.LimitRule{DomainGlob: "*", Parallelism: 3, Delay: time.Second}))
@@ -524,50 +358,6 @@ var programs = []program{
 			workers.Go(func() { p.Say("%v", c.Visit(fmt.Sprint("http://a.test/", i))) })
 		}
 		workers.Wait()
-	}},
-	{name: "counts its jobs in callbacks", sites: tree, unordered: true, run: func(p *kit.Run) {
-		c := p.Collector(colly.Async())
-		var open atomic.Int64
-		c.OnRequest(func(*colly.Request) { open.Add(1) })
-		c.OnScraped(func(r *colly.Response) {
-			open.Add(-1)
-			p.Say("%s", r.Request.URL)
-		})
-		c.OnError(func(r *colly.Response, err error) {
-			open.Add(-1)
-			p.Say("%s: %v", r.Request.URL, err)
-		})
-		follow(c)
-		p.Attach(c)
-		kit.Must(p.T, c.Visit("http://a.test/"))
-		c.Wait()
-		p.Say("%d open", open.Load())
-	}},
-	{name: "waits for a result of each URL", sites: tree, unordered: true, run: func(p *kit.Run) {
-		c := p.Collector(colly.Async())
-		results := make(chan string)
-		c.OnResponse(func(r *colly.Response) { results <- r.Request.URL.String() })
-		c.OnError(func(r *colly.Response, err error) { results <- fmt.Sprint(r.Request.URL, " ", err) })
-		p.Attach(c)
-		urls := []string{"http://a.test/1", "http://a.test/missing", "http://b.test/"}
-		for _, u := range urls {
-			kit.Must(p.T, c.Visit(u))
-		}
-		for range urls {
-			p.Say("%s", <-results)
-		}
-		c.Wait()
-	}},
-	{name: "goes from page to page until Visit fails", sites: func() robotstest.Sites { return robotstest.Sites{"a.test": robotstest.Pages(7, "")} }, run: func(p *kit.Run) {
-		c := p.Hear(p.Collector(colly.AllowedDomains("a.test")))
-		p.Attach(c)
-		for i := 0; ; i++ {
-			err := c.Visit(fmt.Sprint("http://a.test/", i))
-			if err != nil {
-				p.Say("%v", err)
-				return
-			}
-		}
 	}},
 	{name: "saves requests", sites: tree, run: func(p *kit.Run) {
 		c := p.Hear(p.Collector(colly.AllowURLRevisit()))
@@ -618,27 +408,11 @@ var programs = []program{
 			}()
 		}
 	}},
-	{name: "traces its requests", sites: tree, run: func(p *kit.Run) {
-		c := p.Hear(p.Collector(colly.TraceHTTP()))
-		c.OnResponse(func(r *colly.Response) { p.Say("traced %v", r.Trace != nil) })
-		p.Attach(c)
-		p.Say("%v", c.Visit("http://a.test/1"))
-	}},
 	{name: "uses other methods", sites: tree, run: func(p *kit.Run) {
 		c := p.Hear(p.Collector())
 		p.Attach(c)
 		for _, method := range []string{http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions} {
 			p.Say("%v", c.Request(method, "http://a.test/4", strings.NewReader("x"), nil, http.Header{"X-Test": {"1"}}))
 		}
-	}},
-	{name: "visits in OnScraped", sites: tree, run: func(p *kit.Run) {
-		c := p.Hear(p.Collector())
-		c.OnScraped(func(r *colly.Response) {
-			if r.Request.Depth < 4 {
-				p.Say("%v", r.Request.Visit("/"+strconv.Itoa(r.Request.Depth)))
-			}
-		})
-		p.Attach(c)
-		p.Say("%v", c.Visit("http://a.test/"))
 	}},
 }

@@ -5,13 +5,11 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/gocolly/colly/v2"
-	"github.com/gocolly/colly/v2/extensions"
 	"github.com/gocolly/colly/v2/queue"
 
 	"github.com/collyrobots/collyrobots"
@@ -98,25 +96,6 @@ var strictPrograms = []program{
 			p.Say("%s", outcome(c.Visit("http://a.test/3")))
 		}
 	}},
-	{name: "stops at the first page that is denied", sites: closedTree, run: func(p *kit.Run) {
-		c := p.Results(p.Collector())
-		p.Attach(c)
-		for i := 1; i < 9; i++ {
-			err := c.Visit("http://a.test/" + strconv.Itoa(i))
-			p.Say("%d: %s", i, outcome(err))
-			if errors.Is(err, colly.ErrRobotsTxtBlocked) {
-				return
-			}
-		}
-	}},
-	{name: "logs in with a form that is denied", sites: closedMembers("User-agent: *\nDisallow: /login\n"), run: func(p *kit.Run) {
-		c := p.Results(p.Collector())
-		p.Attach(c)
-		p.Say("%s", outcome(c.Post("http://a.test/login", map[string]string{"user": "me", "token": "t0"})))
-		p.Say("cookies %v", c.Cookies("http://a.test/"))
-		p.Say("%s", outcome(c.PostRaw("http://a.test/login", []byte("user=me"))))
-		p.Say("%s", outcome(c.Visit("http://a.test/logout")))
-	}},
 	{name: "logs in on a page that is allowed", sites: closedMembers("User-agent: *\nDisallow: /login$\nAllow: /login?\n"), run: func(p *kit.Run) {
 		c := p.Results(p.Collector())
 		c.OnHTML("form", func(e *colly.HTMLElement) {
@@ -124,13 +103,6 @@ var strictPrograms = []program{
 		})
 		p.Attach(c)
 		p.Say("%s", outcome(c.Visit("http://a.test/login?next=1")))
-	}},
-	{name: "sends a browser's cookie to a site with denied pages", sites: closedMembers("User-agent: *\nDisallow: /logout\nDisallow: /private/2\n"), run: func(p *kit.Run) {
-		c := p.Results(p.Collector())
-		kit.Must(p.T, c.SetCookies("http://a.test/", []*http.Cookie{{Name: "session", Value: "in", Path: "/"}}))
-		follow(c)
-		p.Attach(c)
-		p.Say("%s", outcome(c.Visit("http://a.test/private/1")))
 	}},
 	{name: "reads cached pages that are denied now", sites: closedTree, run: func(p *kit.Run) {
 		dir := p.TempDir()
@@ -173,16 +145,6 @@ var strictPrograms = []program{
 			p.Say("%s", outcome(c.Visit("http://a.test"+page)))
 		}
 	}},
-	{name: "changes the user agent for each request", sites: closedTree, run: func(p *kit.Run) {
-		c := p.Results(p.Collector())
-		n := 0
-		c.OnRequest(func(r *colly.Request) { n++; r.Headers.Set("User-Agent", "Browser/"+strconv.Itoa(n)) })
-		extensions.Referer(c)
-		p.Attach(c)
-		for _, page := range []string{"/1", "/3", "/5"} {
-			p.Say("%s", outcome(c.Visit("http://a.test"+page)))
-		}
-	}},
 	{name: "sends HEAD before each GET", sites: closedTree, run: func(p *kit.Run) {
 		c := p.Results(p.Collector(colly.CheckHead()))
 		follow(c)
@@ -198,48 +160,6 @@ var strictPrograms = []program{
 			p.Say("%s", outcome(c.Visit("http://a.test/1")))
 			time.Sleep(time.Hour)
 		}
-	}},
-	{name: "sends the same headers with each request", sites: closedTree, run: func(p *kit.Run) {
-		c := p.Results(p.Collector(colly.AllowURLRevisit()))
-		p.Attach(c)
-		headers := http.Header{"User-Agent": {"ExampleBot/1.0"}, "Accept": {"text/html"}, "X-Key": {"1"}}
-		for range 15 {
-			p.Say("%s", outcome(c.Request(http.MethodGet, "http://a.test/2", nil, nil, headers)))
-			p.Say("%s", outcome(c.Request(http.MethodGet, "http://a.test/1", nil, nil, headers)))
-		}
-	}},
-	{name: "saves requests that are denied", sites: closedTree, run: func(p *kit.Run) {
-		c := p.Results(p.Collector(colly.AllowURLRevisit()))
-		p.Attach(c)
-		var kept [][]byte
-		c.OnResponse(func(r *colly.Response) {
-			for _, page := range []string{"/2", "/3"} {
-				next, err := r.Request.New(http.MethodGet, r.Request.AbsoluteURL(page), nil)
-				kit.Must(p.T, err)
-				next.Ctx = colly.NewContext()
-				b, err := next.Marshal()
-				kit.Must(p.T, err)
-				kept = append(kept, b)
-			}
-		})
-		p.Say("%s", outcome(c.Visit("http://a.test/1")))
-		other := p.Results(p.Collector())
-		p.Attach(other)
-		for _, b := range kept {
-			r, err := other.UnmarshalRequest(b)
-			kit.Must(p.T, err)
-			p.Say("%s", outcome(r.Do()))
-		}
-	}},
-	{name: "reads the sitemap itself", sites: func() robotstest.Sites {
-		sites := closedTree()
-		sites["a.test"]["/sitemap.xml"] = robotstest.Sitemap("http://a.test/1", "http://a.test/2", "http://a.test/missing", "http://b.test/")
-		return sites
-	}, run: func(p *kit.Run) {
-		c := p.Results(p.Collector())
-		c.OnXML("//urlset/url/loc", func(e *colly.XMLElement) { p.Say("%s", outcome(c.Visit(e.Text))) })
-		p.Attach(c)
-		p.Say("%s", outcome(c.Visit("http://a.test/sitemap.xml")))
 	}},
 	{name: "visits a host with several ports and schemes", sites: func() robotstest.Sites {
 		sites := closedTree()

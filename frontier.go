@@ -1,7 +1,6 @@
 package collyrobots
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -131,9 +130,6 @@ func (f *frontier) tellParked(r *colly.Request, p *urlstore.Page, of reporter.ID
 	f.report.TellParked(now, s, s.Waiting+f.store.Waiting(p.Host), r.URL, of)
 }
 
-// errReturned is returned by hooks.admit for a page that goes back to the urlstore.Store.
-var errReturned = errors.New("collyrobots: the page waits in the urlstore.Store")
-
 // A page whose host may not start for longer than farAway goes back to the urlstore.Store if crowd pages
 // or more are under way. This is the case for the first page of a host, whose robots.txt was just
 // read.
@@ -142,24 +138,15 @@ const (
 	crowd   = 128
 )
 
-// mustReturn reports whether q, the request of page, goes back to the urlstore.Store instead of waiting for its host here.
-func (f *frontier) mustReturn(q *gate.Request, page *fed.Page) bool {
-	if f == nil || !page.IsRecorded() || !q.BusyFor(farAway) {
+// mustReturn reports whether q, the request of a recorded page, goes back to the urlstore.Store instead of
+// waiting for its host here.
+func (f *frontier) mustReturn(q *gate.Request) bool {
+	if !q.BusyFor(farAway) {
 		return false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.out) >= crowd && !f.broken
-}
-
-// mustReturnUnchecked is like mustReturn, but is called before robots.txt is read, for a page of a
-// host that shares its pace. Otherwise the pages of all hosts of a large group could wait in memory
-// for their robots.txt files.
-func (f *frontier) mustReturnUnchecked(ctx context.Context, q *gate.Request, page *fed.Page) bool {
-	if f == nil || !page.IsRecorded() || !q.JoinShared(ctx) {
-		return false
-	}
-	return f.mustReturn(q, page)
 }
 
 // goOnUnrecorded returns the attempt to fetch a page that could not be recorded. The pages that

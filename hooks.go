@@ -2,7 +2,6 @@ package collyrobots
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -40,9 +39,10 @@ type hooks struct {
 	replaced atomic.Bool                            // the plugin is closed, and the collector has another one
 
 	// The following fields are set by attach.
-	callbacks    int  // the number of OnRequest callbacks of c up to that of the plugin
-	byCollector  bool // for some hosts, robots.txt is read under the collector's UserAgent
-	enforcesTags bool // the option EnforceRobotsTags is set for some hosts
+	callbacks    int    // the number of OnRequest callbacks of c up to that of the plugin
+	byCollector  bool   // for some hosts, robots.txt is read under the collector's UserAgent
+	enforcesTags bool   // the option EnforceRobotsTags is set for some hosts
+	onWait       func() // tellDebugger, made once because each page has it
 
 	visits *arrivals.Storage // the collector's storage; nil without the options Frontier and EnforceRobotsTags
 
@@ -54,6 +54,7 @@ type hooks struct {
 // attach registers the hooks.
 func (h *hooks) attach() {
 	h.byCollector = slices.ContainsFunc(h.settings.All(), (*judge.HostSettings).ByCollector)
+	h.onWait = h.tellDebugger
 	h.c.OnRequest(h.onRequest)
 	if h.frontier != nil {
 		h.handle.OnRequestFirst(h.recording.onArrival)
@@ -132,14 +133,14 @@ func (h *hooks) admitOrRefuse(q *gate.Request, r *colly.Request, page *fed.Page)
 	if row.Exhausted() && row.Later {
 		h.brake(q)
 	}
-	err := h.admit(q, r, page)
+	err := h.admit(q, r, gate.InOnRequest)
 	switch {
 	case err == nil:
 		return true
-	case errors.Is(err, errReturned):
+	case err == gate.ErrReturned:
 		h.recording.returnPage(q, r, page)
 		return false
-	case errors.Is(err, errFresh):
+	case err == gate.ErrFresh:
 		h.revalidating.skipFresh(q, r)
 		return false
 	}
@@ -164,12 +165,18 @@ func (h *hooks) laterCallbacks() int {
 // newPage returns the record of a page.
 func (h *hooks) newPage(r *colly.Request, page *fed.Page) *gate.Request {
 	of := reporter.IDs{Collector: h.c.ID, Request: r.ID, Page: h.report.NewPage(h.c.Context)}
-	p := gate.Page{IDs: of, Store: h.revalidating.recordsFor(r)}
+	p := gate.Page{IDs: of, Store: h.revalidating.recordsFor(r), OnWait: h.onWait}
 	if page != nil {
 		p.From = page.From
 	}
 	if page != nil && h.c.DetectCharset { // otherwise a hook follows the exchange
 		p.OnEnd = page.AwaitHook
+	}
+	if page.IsRecorded() {
+		p.Returns = h.frontier.mustReturn
+	}
+	if h.c.CacheDir != "" {
+		p.Cached = func() bool { return cached(h.c, r) }
 	}
 	return h.gate.NewRequest(r.URL, p)
 }
@@ -183,32 +190,14 @@ func (h *hooks) targetOf(r *colly.Request) judge.Target {
 	return t
 }
 
-// admit judges a page, and waits until its host lets it in.
-func (h *hooks) admit(q *gate.Request, r *colly.Request, page *fed.Page) error {
-	ctx := h.c.Context
+// admit judges a page, and waits for its host as the mode says.
+func (h *hooks) admit(q *gate.Request, r *colly.Request, m gate.Mode) error {
 	q.Describe(h.targetOf(r), h, *r.Headers)
-	if h.frontier.mustReturnUnchecked(ctx, q, page) {
-		return errReturned
+	err := h.gate.Admit(h.c.Context, q, m)
+	if h.dryRun {
+		h.tracked.Deny(r, q.Dry()) // until the page has a response
 	}
-	err := h.gate.Check(ctx, q)
-	if err == nil && h.frontier.mustReturn(q, page) {
-		return errReturned
-	}
-	q.Compare(ctx)
-	h.noteDry(q, r)
-	if err != nil {
-		return err
-	}
-	if cached(h.c, r) { // a page that is not sent does not wait
-		return nil
-	}
-	if q.IsFresh(ctx) {
-		return errFresh
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return h.gate.Enter(ctx, q, h.tellDebugger)
+	return err
 }
 
 // refuse makes a page fail that OnRequest has not admitted. A page whose robots.txt got no response
@@ -272,13 +261,6 @@ func operationOf(method string) string {
 	return method[:1] + strings.ToLower(method[1:])
 }
 
-// noteDry remembers in a dry run why a page would be denied, until it has a response.
-func (h *hooks) noteDry(q *gate.Request, r *colly.Request) {
-	if h.dryRun {
-		h.tracked.Deny(r, q.Dry())
-	}
-}
-
 // onRequestHeaders is the second stage, just before the page is sent. It holds a LimitRule slot.
 func (h *hooks) onRequestHeaders(r *colly.Request) {
 	defer h.tellDebugger()
@@ -300,8 +282,7 @@ func (h *hooks) onRequestHeaders(r *colly.Request) {
 		allowCache(r)
 	}
 	h.prepare(q, r)
-	err := h.gate.Resume(h.c.Context, q, h.targetOf(r), h, *r.Headers)
-	h.noteDry(q, r)
+	err := h.admit(q, r, gate.InOnRequestHeaders)
 	if err != nil {
 		q.Refuse(err)
 		if h.closed.Load() && !h.handle.Stay(h.controller) {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/feed"
+	"github.com/collyrobots/collyrobots/internal/gate"
 	"github.com/collyrobots/collyrobots/internal/judge"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/report"
@@ -337,8 +338,8 @@ func errorsOfRequests() map[string]error {
 		"closed":                            ErrClosed,
 		"lease":                             ErrLeaseEnded,
 		"dropped":                           errors.New("dropped"),
-		"returned":                          errReturned,
-		"fresh":                             errFresh,
+		"returned":                          gate.ErrReturned,
+		"fresh":                             gate.ErrFresh,
 		"not sent":                          ErrNotSent,
 		"no name":                           &net.DNSError{Err: "no such host", Name: "a.test"},
 		"dial":                              &net.OpError{Op: "dial", Err: errors.New("no route")},

@@ -2,7 +2,6 @@ package collyrobots
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -162,9 +161,6 @@ func (rh *revalidateHooks) tellUnchanged(r *colly.Request, status int) {
 		f(r)
 	}
 }
-
-// errFresh is the error of hooks.admit for a page that is not requested because it is fresh.
-var errFresh = errors.New("collyrobots: the page is fresh")
 
 // skipFresh ends the page of r, which is fresh. Colly calls no other hook for an aborted request.
 func (rh *revalidateHooks) skipFresh(q *gate.Request, r *colly.Request) {

@@ -80,7 +80,7 @@ func (q *Request) confirm(resp *http.Response) (closeBody func()) {
 	}
 }
 
-// IsFresh reports whether the page of q is fresh, so that it is not requested.
-func (q *Request) IsFresh(ctx context.Context) bool {
+// isFresh reports whether the page of q is fresh, so that it is not requested.
+func (q *Request) isFresh(ctx context.Context) bool {
 	return q.IsKnownFresh(ctx, q.now, q.verdict.Settings)
 }

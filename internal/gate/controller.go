@@ -1,12 +1,10 @@
 package gate
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 
 	"github.com/collyrobots/collyrobots/internal/backend"
-	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/judge"
 	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/report"
@@ -57,7 +55,7 @@ func (ctl Controller) Before(s *backend.Seam, req *http.Request) (backend.Trip, 
 	}
 	if !sameName || !q.Ticket.OnWire() {
 		q.target = sent
-		err := g.admit(req.Context(), q)
+		err := g.Admit(req.Context(), q, OnWire)
 		if err != nil {
 			return nil, g.Reject(req.Context(), q, err)
 		}
@@ -105,38 +103,6 @@ func (g *Gate) sameName(q *Request, sent judge.Target) bool {
 	}
 	now, err := g.Policies.Reader(v.Settings, sent.UserAgent)
 	return err == nil && now.Name == judged.Name
-}
-
-// admit judges a request as it is on the wire, and waits for its turn. A redirect of a collector fails
-// with ErrRedirectWait if its host is away.
-func (g *Gate) admit(ctx context.Context, q *Request) error {
-	if q.holdsSlot() {
-		away := g.Wire.Hosts.IsAway(q.now, hostname.Of(q.target.URL))
-		if away && !g.IsKnown(ctx, q.now, q.target, q.fetcher()) {
-			return ErrRedirectWait // robots.txt would wait as well
-		}
-		q.Ticket.GiveUpIfAway(ErrRedirectWait)
-		defer q.Ticket.GiveUpIfAway(nil)
-	}
-	err := g.checkWithoutHook(ctx, q)
-	if err != nil {
-		return err
-	}
-	q.recall(ctx, q.verdict.Settings)
-	return g.start(ctx, q, true)
-}
-
-// holdsSlot reports whether q is a redirect of a collector, which holds a slot of a LimitRule while it
-// waits.
-func (q *Request) holdsSlot() bool { return q.redirect && q.entry != nil }
-
-// checkWithoutHook checks q, and logs a denial of a dry run, because no hook does so.
-func (g *Gate) checkWithoutHook(ctx context.Context, q *Request) error {
-	err := g.Check(ctx, q)
-	if q.dry != nil {
-		g.WouldDeny(q.target.URL, q.dry)
-	}
-	return err
 }
 
 // prepareTrace sets the fields of the events of q, which is about to go on the wire.

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/internal/budget"
-	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/handoff"
 	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/judge"
@@ -20,17 +19,8 @@ import (
 	"github.com/collyrobots/collyrobots/report"
 )
 
-// A Gate admits the requests of collectors and clients. There are three steps:
-//
-//   - Check decides whether the request may be sent.
-//   - Enter waits for the host, in OnRequest, where the request holds nothing.
-//   - start waits until the request may start, just before it is sent.
-//
-// Each step that waits checks the request again if its robots.txt has changed in the meantime.
-// Otherwise a request is decided about once. If its robots.txt is known, OnRequest does not allocate.
-//
-// The hooks call all three, and so do requests of clients. The controller calls only Check and start
-// for a request that no hook has seen, because that holds a LimitRule slot while it waits.
+// A Gate admits the requests of collectors and clients; see Admit. If the robots.txt of a request is
+// known, its admission does not allocate.
 type Gate struct {
 	*judge.Judge
 	Root
@@ -58,10 +48,6 @@ type Root interface {
 	Unseen(req *http.Request)
 }
 
-// ErrRedirectWait reports that the host of a redirect of a collector accepts no requests for too long,
-// see pace.Host.IsAway. Such a redirect does not wait, because it holds a slot of a LimitRule.
-var ErrRedirectWait = errors.New("collyrobots: the redirect would wait too long for its host")
-
 // New returns the gate of a new plugin, with its rules, limits and responders.
 func New(j *judge.Judge, r Root) *Gate {
 	g := &Gate{
@@ -84,11 +70,11 @@ func (g *Gate) Refusals(host string) stop.Status { return g.refusals.hosts.Statu
 // PagesSent returns the number of pages that MaxPages has counted for a host.
 func (g *Gate) PagesSent(host string) int { return g.pageLimit.sent.Used(host) }
 
-// Check decides whether q may be sent, by the robots.txt in force now, which it fetches if
+// check decides whether q may be sent, by the robots.txt in force now, which it fetches if
 // necessary. It returns nil if q may be sent. Otherwise the error says why not: that of
 // Judge.Disallow, a *report.PrivateNetworkError, ErrRedirectWait, or an error of Judge.Verdict. In a dry
 // run it returns nil instead of the first of these, which is then in q.dry.
-func (g *Gate) Check(ctx context.Context, q *Request) error {
+func (g *Gate) check(ctx context.Context, q *Request) error {
 	if err := g.protect(q); err != nil {
 		return err
 	}
@@ -151,97 +137,6 @@ func robotsAtPrivateAddress(pol *policy.Policy, guard *report.PrivateNetworkErro
 	err := *guard
 	err.Address = private.Address
 	return &err
-}
-
-// Enter waits until it is the turn of q with its host. While q waits it holds nothing. If
-// robots.txt has expired by then, Enter reads it again, which takes the turn. q stays at the front,
-// and waits for the next turn.
-//
-// If Enter sends a report.EventWaiting, it calls told before the wait. told may be nil.
-func (g *Gate) Enter(ctx context.Context, q *Request, told func()) error {
-	if q.Host.MayEnter(&q.Ticket) {
-		return nil
-	}
-	g.Wire.Join(ctx, q.Host, q.transport(), q.target.URL)
-	g.endWaitIfDenied(q)
-	g.Delays.LogLongWait(q.now, q.Host, q.verdict.Policy)
-	if g.Report.TellWaiting(q.now, q.Host, q.target.URL, q.IDs) && told != nil {
-		told()
-	}
-	wait := func() error { return g.awaitTurn(ctx, q) }
-	return exchange.Await(wait, func() exchange.Standing { return q.standing(ctx) }, func() error { return g.Check(ctx, q) })
-}
-
-// awaitTurn waits until it is the turn of q. If a limit of the host ends the wait and q may still be
-// sent, because another page has given its place in the budget back, q waits again.
-func (g *Gate) awaitTurn(ctx context.Context, q *Request) error {
-	for {
-		err := q.Host.Enter(ctx, &q.Ticket)
-		q.now = time.Now()
-		if err != errDenied {
-			return err
-		}
-		err = g.Check(ctx, q)
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// start waits until q may start, and takes the time of the start. If robots.txt has expired by
-// then, q first gives its turn back, because the file takes that turn. If direct is true, q goes on
-// the wire as soon as it has started. Otherwise the controller calls charge when q goes on the wire,
-// because a later callback may abort q. In a dry run, the hooks need the result earlier.
-func (g *Gate) start(ctx context.Context, q *Request, direct bool) error {
-	err := g.startAllowed(ctx, q, direct)
-	if err != nil || !direct && !g.DryRun {
-		return err
-	}
-	err = g.charge(q)
-	if err != nil {
-		q.GiveBack()
-	}
-	return err
-}
-
-// startAllowed is start without the limits of StopRefused and MaxPages.
-func (g *Gate) startAllowed(ctx context.Context, q *Request, direct bool) error {
-	wait := func() error { return q.wait(ctx, direct) }
-	look := func() exchange.Standing {
-		s := q.standing(ctx)
-		if s != exchange.Unread {
-			return s
-		}
-		if q.verdict.Policy.MayServe(q.now) {
-			return exchange.Same
-		}
-		q.GiveBack()
-		return exchange.Unread
-	}
-	check := func() error {
-		err := g.Check(ctx, q)
-		q.now = time.Now()
-		return err
-	}
-	return exchange.Await(wait, look, check)
-}
-
-// Resume takes the start of a page that OnRequest has admitted or refused, just before it is sent. It
-// judges the page again if a callback has changed its target, or if another policy applies now.
-func (g *Gate) Resume(ctx context.Context, q *Request, t judge.Target, by exchange.Client, header http.Header) error {
-	if q.StillRefused(header) {
-		return q.refusal
-	}
-	judged := q.target
-	q.Describe(t, by, header)
-	if q.refusal != nil || !q.hasSameURL() || t != judged || q.newest(ctx) != q.verdict.Policy {
-		err := g.Check(ctx, q)
-		if err != nil {
-			return err
-		}
-		q.recall(ctx, q.verdict.Settings)
-	}
-	return g.start(ctx, q, false)
 }
 
 // Reject ends q, which is not sent because of err. ctx is the context of q. Reject returns the error

@@ -31,14 +31,15 @@ type Request struct {
 	entry *handoff.Entry[Request] // nil if the request is that of a client
 	gate  *Gate
 
-	ctx      context.Context // of the request on the wire; nil before that, and for a turn of Acquire
-	target   judge.Target
-	redirect bool            // it follows a redirect
-	carried  bool            // it is sent in the turn of its carrier
-	client   exchange.Client // fetches robots.txt for it; nil on the wire and while the record is idle
-	seam     *backend.Seam   // sends it, and fetches robots.txt if client is nil; nil before the wire
-	header   http.Header     // the headers of the request, as of the current step
-	now      time.Time       // the clock of the current step; set when the step begins and after each wait
+	ctx        context.Context // of the request on the wire; nil before that, and for a turn of Acquire
+	target     judge.Target
+	retargeted bool            // the target has changed since the verdict
+	redirect   bool            // it follows a redirect
+	carried    bool            // it is sent in the turn of its carrier
+	client     exchange.Client // fetches robots.txt for it; nil on the wire and while the record is idle
+	seam       *backend.Seam   // sends it, and fetches robots.txt if client is nil; nil before the wire
+	header     http.Header     // the headers of the request, as of the current step
+	now        time.Time       // the clock of the current step; set when the step begins and after each wait
 
 	verdict    judge.Verdict // zero before the first check
 	judged     url.URL       // the URL of the verdict or the refusal; a callback may change *target.URL later
@@ -61,9 +62,15 @@ type Page struct {
 	Store *revalidate.Collector // of the collector; nil if the page is not requested conditionally
 	From  string                // the host that led to the current request; "" if the program has requested it
 	OnEnd func()                // is called when the last exchange has ended; may be nil
-	early bool                  // each place is given back when the headers are there: callbacks may visit the host
-	name  *string               // the collector's UserAgent; nil if it does not count or is not known
-	marks judge.Marks           // of the limits and the responders
+
+	// The following fields are valid InOnRequest, and may be nil.
+	OnWait  func()              // is called when an event says that the page waits for its host
+	Returns func(*Request) bool // reports whether the page goes back to the urlstore.Store instead of waiting
+	Cached  func() bool         // reports whether the collector gets the page without a request
+
+	early bool        // each place is given back when the headers are there: callbacks may visit the host
+	name  *string     // the collector's UserAgent; nil if it does not count or is not known
+	marks judge.Marks // of the limits and the responders
 }
 
 // NewRequest returns the record of a request with this URL, held by the caller.
@@ -92,7 +99,10 @@ func (g *Gate) Take(u *url.URL) *Request {
 
 // Release leaves q to the next hook, or to the controller.
 func (q *Request) Release() {
-	q.client = nil // it would keep the collector alive
+	q.client = nil // this and the callbacks of OnRequest would keep the collector alive
+	q.OnWait = nil
+	q.Returns = nil
+	q.Cached = nil
 	q.entry.Release(q.now)
 }
 
@@ -123,7 +133,10 @@ func (q *Request) Tick() { q.now = time.Now() }
 
 // Describe sets the target of q, the client that fetches robots.txt for it, and its headers.
 func (q *Request) Describe(t judge.Target, by exchange.Client, header http.Header) {
-	q.target = t
+	if q.target != t {
+		q.target = t
+		q.retargeted = true
+	}
 	q.client = by
 	q.header = header
 }
@@ -137,9 +150,9 @@ func (q *Request) Prepare(early bool, name *string, also func()) {
 	q.OnEnd = exchange.Both(q.OnEnd, also)
 }
 
-// JoinShared makes q a request of its host before robots.txt is read, if the host shares its pace. It
+// joinShared makes q a request of its host before robots.txt is read, if the host shares its pace. It
 // reports whether it does.
-func (q *Request) JoinShared(ctx context.Context) bool {
+func (q *Request) joinShared(ctx context.Context) bool {
 	host := q.Wire.Hosts.At(q.now, hostname.Of(q.target.URL))
 	if !host.Rules().Shares {
 		return false
@@ -185,6 +198,7 @@ func (q *Request) set(v *judge.Verdict) {
 	}
 	q.verdict = *v
 	q.judged = *q.target.URL
+	q.retargeted = false
 	q.refusal = nil
 	v.ObeyedBy(&q.Ticket)
 }
@@ -194,14 +208,6 @@ func (q *Request) isJudged() bool { return q.verdict.Policy != nil }
 
 // hasSameURL reports whether the URL of q is still the one that was judged.
 func (q *Request) hasSameURL() bool { return *q.target.URL == q.judged }
-
-// Compare compares the verdict on q with those of the shadows.
-func (q *Request) Compare(ctx context.Context) {
-	all := q.gate.Shadows
-	if all.InUse() {
-		all.Compare(ctx, q.now, &q.verdict, &q.target, q.fetcher())
-	}
-}
 
 // Refuse makes q fail with err, unless a later callback changes the URL. The page then fails like one
 // that cannot be fetched: OnError is called, and a Visit of a synchronous collector returns the

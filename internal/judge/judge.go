@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -181,14 +182,19 @@ func (j *Judge) Recall(t Target, f exchange.Fetcher) (Verdict, error) {
 	return v, nil
 }
 
-// IsKnown reports whether decide needs no request for robots.txt to decide about t at now.
-func (j *Judge) IsKnown(ctx context.Context, now time.Time, t Target, f exchange.Fetcher) bool {
+// IsKnown reports whether decide needs no request for robots.txt to decide about t at now. If shadows is
+// true, their comparison must not need one either.
+func (j *Judge) IsKnown(ctx context.Context, now time.Time, t Target, f exchange.Fetcher, shadows bool) bool {
 	var v Verdict
 	a, err := j.prepare(&v, now, t, f)
 	if err != nil || v.Policy != nil {
 		return true
 	}
-	return v.Reader.Known(ctx, now, a, v.Host, f.Turn) != nil
+	if v.Reader.Known(ctx, now, a, v.Host, f.Turn) == nil {
+		return false
+	}
+	isUnknown := func(c *policy.Cache) bool { return known(ctx, c, now, a, v.Host, f.Turn) == nil }
+	return !shadows || !slices.ContainsFunc(v.Reader.shadows, isUnknown)
 }
 
 // errNotKnown is the error of recall for a site whose robots.txt is not known.

@@ -116,10 +116,15 @@ type pacedHost interface {
 // if robots.txt has to be fetched first. A policy that has expired applies if it was read at turn or
 // later, which is the time of Fetcher.Turn.
 func (r *Reader) Known(ctx context.Context, now time.Time, a dialect.Authority, host pacedHost, turn time.Time) *policy.Policy {
-	if pol := r.cache.Known(ctx, now, a); pol != nil {
+	return known(ctx, r.cache, now, a, host, turn)
+}
+
+// known is Known for one of the reader's caches.
+func known(ctx context.Context, cache *policy.Cache, now time.Time, a dialect.Authority, host pacedHost, turn time.Time) *policy.Policy {
+	if pol := cache.Known(ctx, now, a); pol != nil {
 		return pol
 	}
-	pol := r.cache.Last(ctx, a)
+	pol := cache.Last(ctx, a)
 	if pol.MayDecide(now, host.Delay(now)) || pol.ReadSince(turn) {
 		return pol
 	}

@@ -80,9 +80,13 @@ func (all Shadows) Compare(ctx context.Context, now time.Time, v *Verdict, t *Ta
 		return // each shadow would fetch robots.txt again
 	}
 	for i, cache := range v.Reader.shadows {
-		pol, err := v.Reader.get(ctx, cache, v.Policy.Authority, t.UserAgent, f)
-		if err != nil {
-			continue // the plugin is closed, or the context has ended
+		pol := known(ctx, cache, now, v.Policy.Authority, v.Host, f.Turn)
+		if pol == nil {
+			var err error
+			pol, err = v.Reader.get(ctx, cache, v.Policy.Authority, t.UserAgent, f)
+			if err != nil {
+				continue // the plugin is closed, or the context has ended
+			}
 		}
 		settings := *v.Settings
 		settings.Dialect = all[i].stats.Dialect

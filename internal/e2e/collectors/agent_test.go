@@ -88,8 +88,8 @@ func TestTemotoUsesOneNameForRedirectsAndShadows(t *testing.T) {
 	c.Visit("http://a.test/0?")
 	kit.WantURIs(t, web, "a.test", "/robots.txt /moved/0 /moved/1 /1")
 	for _, s := range p.Stats().Shadows {
-		if s.Compared != 3 || s.Stricter+s.Laxer != 0 {
-			t.Errorf("%v: got %+v, want 3 compared pages and no difference", s.Dialect, s)
+		if s.Compared != 5 || s.Stricter+s.Laxer != 0 {
+			t.Errorf("%v: got %+v, want 5 compared pages and no difference", s.Dialect, s)
 		}
 	}
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/gocolly/colly/v2"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
@@ -410,58 +409,16 @@ crawl                  0s     0s
 	})
 }
 
-// TestWithMetrics checks concurrent pages of an Async collector, with the metrics of the same plugin:
-// each request has one span, in the trace of its page.
-func TestWithMetrics(t *testing.T) {
-	sites := make(robotstest.Sites)
-	for i := range 5 {
-		sites[fmt.Sprintf("site%d.test", i)] = robotstest.Pages(20, "User-agent: *\nCrawl-delay: 1\nDisallow: /7\n")
-	}
-	traced(t, sites, func(t *testing.T, c *tracedCrawl) {
-		reader := sdkmetric.NewManualReader()
-		metrics, err := Register(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)).Meter("test"), c.robots)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer metrics.Unregister()
-		c.Async = true
-		c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
-		for host := range sites {
-			c.Visit("http://" + host + "/")
-		}
-		c.Wait()
-		c.robots.Close()
-		c.stop()
-		count := make(map[string]int)
-		for _, s := range c.exporter.GetSpans() {
-			count[s.Name]++
-			if attributeOf(s, "collyrobots.denied") != "" {
-				count["denied"]++
-			}
-			if s.Name == "collyrobots.page" == s.Parent.IsValid() {
-				t.Errorf("%s has the parent %v", s.Name, s.Parent.SpanID())
-			}
-		}
-		got := read(t, reader)
-		requests := len(c.web.Log(""))
-		if n := count["request"] + count["robots.txt"]; n != requests || got.sum("collyrobots.requests") != float64(n) {
-			t.Errorf("%d spans of requests, %v counted, the log has %d", n, got.sum("collyrobots.requests"), requests)
-		}
-		if count["collyrobots.page"] != count["request"]+count["denied"] || count["denied"] != 5 || count["robots.txt"] != 5 {
-			t.Errorf("%v", count)
-		}
-	})
-}
-
 // A fakeCrawl sends events that a test makes.
 type fakeCrawl struct {
 	report.Crawl
-	hear func(report.Event)
+	hear    func(report.Event)
+	stopped bool
 }
 
 func (f *fakeCrawl) Listen(hear func(report.Event)) (stop func()) {
 	f.hear = hear
-	return func() {}
+	return func() { f.stopped = true }
 }
 
 // TestMissingEnds checks that the spans of pages whose end is never reported are ended: the oldest if
@@ -551,25 +508,6 @@ func TestFilesAreForgotten(t *testing.T) {
 	}
 }
 
-// TestClosedCrawl checks that all spans are ended if a crawl is closed while a page is in flight. There is no
-// page that waits, because its error may come before or after the end of the trace.
-func TestClosedCrawl(t *testing.T) {
-	traced(t, robotstest.Sites{"a.test": {
-		"/robots.txt": "User-agent: *\nCrawl-delay: 60\n", "/1": takes(time.Hour, ""),
-	}}, func(t *testing.T, c *tracedCrawl) {
-		c.Async = true
-		c.Visit("http://a.test/1")
-		time.Sleep(time.Minute + time.Second)
-		c.want(t, `
-collyrobots.page       0s   1m0s  http://a.test/1 no_rule incomplete
-  robots.txt           0s     0s  200
-  wait                 0s   1m0s  delay=60 source=crawl_delay line=2
-  request            1m0s     0s  http://a.test/1 page incomplete
-`)
-		c.Wait()
-	})
-}
-
 // TestNoTracer checks the errors of Trace, and that it accepts a plugin that is not made.
 func TestNoTracer(t *testing.T) {
 	if stop, err := Trace(nil, nil); stop != nil || err == nil {
@@ -582,28 +520,6 @@ func TestNoTracer(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		stop()
-	}
-}
-
-// BenchmarkTrace measures the spans of a page with one request.
-func BenchmarkTrace(b *testing.B) {
-	ts := newTraces(sdktrace.NewTracerProvider().Tracer("test"))
-	d := &report.Decision{Reason: report.ReasonNoRule}
-	for page := uint64(1); b.Loop(); page++ {
-		e := report.Event{
-			Kind:        report.EventStarted,
-			Page:        page,
-			Time:        time.Now(),
-			URL:         "http://a.test/",
-			Host:        "a.test",
-			RequestKind: report.RequestPage,
-			Decision:    d,
-			Waited:      time.Second,
-		}
-		ts.hear(e)
-		e.Kind = report.EventAnswered
-		e.Status = 200
-		ts.hear(e)
 	}
 }
 

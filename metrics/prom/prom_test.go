@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"net/http"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -289,82 +288,4 @@ func TestClose(t *testing.T) {
 			t.Errorf("%v requests are counted; before Close there were %d", n, len(web.Log("a.test")))
 		}
 	})
-}
-
-// TestCloseLeavesNothing checks that the plugin has no reference to a Collector after Close.
-func TestCloseLeavesNothing(t *testing.T) {
-	_, robots := spider(t, robotstest.New(t, robotstest.Sites{"a.test": {}}))
-	gone := make(chan bool)
-	func() {
-		other := NewCollector(robots)
-		runtime.AddCleanup(other, func(gone chan bool) { close(gone) }, gone)
-		other.Close()
-	}()
-	for deadline := time.Now().Add(10 * time.Second); ; {
-		runtime.GC()
-		select {
-		case <-gone:
-			return
-		case <-time.After(10 * time.Millisecond):
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the plugin still references a closed Collector")
-		}
-	}
-}
-
-// TestClosedPlugin checks that a Collector of a closed plugin has the final counts.
-func TestClosedPlugin(t *testing.T) {
-	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(3, "")})
-	c, robots := spider(t, web)
-	registry, _ := registered(t, robots)
-	c.Visit("http://a.test/")
-	robots.Close()
-	late, _ := registered(t, robots)
-	for name, r := range map[string]*prometheus.Registry{"before Close": registry, "after Close": late} {
-		if got := valuesOf(t, r); got["collyrobots_pages_total"] != 4 || got["collyrobots_hosts"] != 1 {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-}
-
-// TestScrapesDuringACrawl checks that no counter decreases between scrapes during a crawl.
-func TestScrapesDuringACrawl(t *testing.T) {
-	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(300, ""), "b.test": robotstest.Pages(300, "")})
-	c, robots := spider(t, web)
-	c.Async = true
-	c.SetRequestTimeout(0) // no request may time out on a busy machine
-	registry, _ := registered(t, robots)
-	done := make(chan bool)
-	var scrapes sync.WaitGroup
-	for range 4 {
-		scrapes.Go(func() {
-			last := make(map[string]float64)
-			for ended := false; !ended; {
-				select {
-				case <-done:
-					ended = true
-				default:
-				}
-				got := valuesOf(t, registry)
-				for name, value := range got {
-					if strings.Contains(name, "_total") && value < last[name] {
-						t.Errorf("%s decreases from %v to %v", name, last[name], value)
-					}
-				}
-				last = got
-				time.Sleep(time.Millisecond) // so that the crawl makes progress on a single processor
-			}
-		})
-	}
-	c.Visit("http://a.test/")
-	c.Visit("http://b.test/")
-	c.Wait()
-	close(done)
-	scrapes.Wait()
-	robots.Close() // all events are counted when it returns
-	got := valuesOf(t, registry)
-	if n := sum(got, "collyrobots_requests_total"); n != float64(len(web.Log(""))) || got["collyrobots_missed_events_total"] != 0 {
-		t.Errorf("%v requests and %v events missed, the log has %d", n, got["collyrobots_missed_events_total"], len(web.Log("")))
-	}
 }

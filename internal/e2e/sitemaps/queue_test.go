@@ -3,7 +3,6 @@ package sitemaps
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -17,51 +16,6 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/store"
 )
-
-// TestQueueKeepsCrawlDelay checks the gaps and the denials of a crawl by Colly's queue.
-func TestQueueKeepsCrawlDelay(t *testing.T) {
-	for _, threads := range []int{1, 4} {
-		t.Run(fmt.Sprint(threads, " threads"), func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{
-				"a.test": robotstest.Pages(8, "User-agent: *\nCrawl-delay: 1\nDisallow: /7"),
-				"b.test": robotstest.Pages(8, "User-agent: *\nCrawl-delay: 3"),
-			}, func(t *testing.T, web *robotstest.Web) {
-				q, err := queue.New(threads, nil)
-				kit.Must(t, err)
-				c := kit.Start(t, web, nil)
-				c.OnHTML("a[href]", func(e *colly.HTMLElement) {
-					if err := q.AddURL(e.Request.AbsoluteURL(e.Attr("href"))); err != nil {
-						t.Error(err)
-					}
-				})
-				for _, host := range []string{"a", "b"} {
-					kit.Must(t, q.AddURL("http://"+host+".test/"))
-				}
-				kit.Must(t, q.Run(c.Collector.Collector))
-				kit.WantNoSooner(t, web, "a.test", 1*time.Second, 1+1+7)
-				kit.WantNoSooner(t, web, "b.test", 3*time.Second, 1+1+8)
-				if strings.Contains(kit.URIsOf(web.Log("a.test")), "/7") {
-					t.Errorf("got requests %s to a.test", kit.URIsOf(web.Log("a.test")))
-				}
-			})
-		})
-	}
-}
-
-// TestSinkAddsToQueue checks that the Sink of a Feed can add pages to a queue.
-func TestSinkAddsToQueue(t *testing.T) {
-	web := robotstest.New(t, kit.Shop())
-	q, err := queue.New(2, &queue.InMemoryQueueStorage{MaxSize: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := kit.Start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{Sink: q.AddURL}))
-	q.AddURL("http://shop.test/")
-	if err := q.Run(c.Collector.Collector); err != nil {
-		t.Fatal(err)
-	}
-	kit.WantSortedURIs(t, web, "shop.test", "/ /1 /2 /5 /6 /a.xml /b.xml.gz /gone.xml /index.xml /robots.txt")
-}
 
 // TestSitemapQueue checks that a SitemapQueue gets pages from sitemaps as they are needed, so a
 // large site needs little memory, and that pages that callbacks add come first.
@@ -106,30 +60,6 @@ func TestSitemapQueue(t *testing.T) {
 	}
 	if err := storage.Close(); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestSitemapQueueHidesItsStorage checks that the inner storage gets what the queue adds, and that
-// a program can neither reach nor replace it.
-func TestSitemapQueueHidesItsStorage(t *testing.T) {
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[collyrobots.SitemapQueue]()) {
-		if field.IsExported() {
-			t.Errorf("SitemapQueue has the exported field %s", field.Name)
-		}
-	}
-	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(1, kit.NoDenys)})
-	c := kit.Start(t, web, nil)
-	inner := new(queue.InMemoryQueueStorage)
-	storage, err := c.Robots.SitemapQueue(inner, collyrobots.Feed{}, "http://a.test/")
-	kit.Must(t, err)
-	defer storage.Close()
-	kit.Must(t, storage.Init())
-	kit.Must(t, storage.AddRequest([]byte("a request")))
-	if n, err := inner.QueueSize(); n != 1 || err != nil {
-		t.Errorf("the inner storage has %d requests, %v, want 1", n, err)
-	}
-	if got, err := storage.GetRequest(); string(got) != "a request" || err != nil {
-		t.Errorf("got %q, %v", got, err)
 	}
 }
 

@@ -1,16 +1,10 @@
 package sitemaps
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
-	"math/rand/v2"
 	"net/http"
 	"regexp"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,7 +12,6 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
-	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/sitemap"
 	"github.com/collyrobots/collyrobots/store"
@@ -27,135 +20,6 @@ import (
 // resumed starts a crawl that continues where the last one with the same store stopped.
 func resumed(t *testing.T, web *robotstest.Web, s store.Store) *kit.Crawl {
 	return kit.Start(t, web, kit.Async, collyrobots.Store(s), collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true, Window: 5}))
-}
-
-// TestResumeSkipsUnchangedFiles checks that a later run skips sitemaps that have not changed, by
-// their content or by their validators.
-func TestResumeSkipsUnchangedFiles(t *testing.T) {
-	s := bigShop(3, kit.NoDenys)["a.test"]
-	old, validated := s["/map.xml"].(string), new(atomic.Int32)
-	s["/robots.txt"] = kit.NoDenys + "Sitemap: http://a.test/index.xml"
-	s["/index.xml"] = robotstest.SitemapIndex("http://a.test/map.xml", "http://a.test/etag.xml")
-	s["/etag.xml"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("ETag", `"1"`)
-		if r.Header.Get("If-None-Match") == `"1"` {
-			validated.Add(1)
-			w.WriteHeader(http.StatusNotModified)
-			return
-		}
-		fmt.Fprint(w, robotstest.Sitemap("http://a.test/0"))
-	})
-	web := robotstest.New(t, robotstest.Sites{"a.test": s})
-	records := store.Memory()
-	for run, want := range []report.FeedStats{
-		{Files: 3, Entries: 4, Fed: 3, Duplicate: 1},
-		{Files: 1, FilesUnchanged: 2},
-		{Files: 2, FilesUnchanged: 1, Entries: 4, Fed: 4},
-	} {
-		if run == 2 {
-			web.Set("a.test", "/map.xml", strings.Replace(old, "</urlset>", "<url><loc>http://a.test/</loc></url></urlset>", 1))
-		}
-		c := resumed(t, web, records)
-		c.AllowURLRevisit = true
-		c.Visit("http://a.test/")
-		c.Wait()
-		if got := c.Robots.Stats().Sitemaps; got != want {
-			t.Errorf("run %d:\ngot  %+v\nwant %+v", run, got, want)
-		}
-	}
-	if n := validated.Load(); n != 2 {
-		t.Errorf("%d conditional requests were answered 304, want 2", n)
-	}
-}
-
-// TestResumeContinuesInterruptedRun checks that the next run continues one that was interrupted,
-// without losing a page, and that few pages are fetched twice.
-func TestResumeContinuesInterruptedRun(t *testing.T) {
-	web := robotstest.New(t, bigShop(500, kit.NoDenys))
-	records := store.Memory()
-	c := resumed(t, web, records)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	c.Context = ctx
-	c.OnScraped(func(r *colly.Response) {
-		if r.Request.URL.Path == "/250" {
-			cancel()
-		}
-	})
-	c.Visit("http://a.test/")
-	c.Wait()
-	first := len(web.Log("a.test")) - len([]string{"/robots.txt", "/", "/map.xml"}) // pages: /250 and all before it, except four in flight
-
-	c = resumed(t, web, records)
-	c.Visit("http://a.test/")
-	c.Wait()
-	got := c.Robots.Stats().Sitemaps
-	if first < 251-4 || first == 500 || got.Resumed < first-5 || got.Resumed > first || got.Fed != 500-got.Resumed || got.Entries != 500 {
-		t.Errorf("got %d pages in the first run, stats of the second run %+v", first, got)
-	}
-	asked := map[string]int{}
-	for _, r := range web.Log("a.test") {
-		asked[r.URI]++
-	}
-	again := 0
-	for i := range 500 {
-		n := asked[fmt.Sprint("/", i)]
-		if n != 1 && n != 2 {
-			t.Errorf("/%d was requested %d times", i, n)
-		}
-		again += n - 1
-	}
-	if again > 5 { // the pages that were in flight
-		t.Errorf("%d pages were fetched twice, want at most the window of 5", again)
-	}
-}
-
-// TestResumeUsesLastmodOfIndex checks that a file of an index is not requested if its lastmod is
-// the same as in the last run.
-func TestResumeUsesLastmodOfIndex(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": { // in a bubble the year is 2000
-		"/robots.txt": "Sitemap: http://a.test/index.xml\n", "*": robotstest.Page(),
-		"/index.xml": robotstest.SitemapIndex("1999-05-01 http://a.test/1.xml", "1999-05-01 http://a.test/2.xml"),
-		"/1.xml":     robotstest.Sitemap("http://a.test/1"), "/2.xml": robotstest.Sitemap("http://a.test/2"),
-	}}, func(t *testing.T, web *robotstest.Web) {
-		records := store.Memory()
-		for run, want := range []string{"/ /1 /1.xml /2 /2.xml /index.xml /robots.txt", "/ /index.xml", "/ /1.xml /3 /index.xml"} {
-			if run == 2 {
-				web.Set("a.test", "/index.xml", robotstest.SitemapIndex("1999-12-01 http://a.test/1.xml", "1999-05-01 http://a.test/2.xml"))
-				web.Set("a.test", "/1.xml", robotstest.Sitemap("http://a.test/3"))
-			}
-			time.Sleep(time.Hour)
-			web.Reset()
-			c := resumed(t, web, records)
-			c.Visit("http://a.test/")
-			c.Wait()
-			kit.WantSortedURIs(t, web, "a.test", want)
-		}
-	})
-}
-
-// TestResumeOfTruncatedFile checks that a truncated sitemap is read again in each run, and that
-// its missing pages are fetched when it is complete.
-func TestResumeOfTruncatedFile(t *testing.T) {
-	whole := robotstest.Gzip(robotstest.Sitemap("http://a.test/0", "http://a.test/1", "http://a.test/2"))
-	s := bigShop(3, kit.NoDenys)["a.test"]
-	s["/map.xml"] = whole[:len(whole)-20]
-	web := robotstest.New(t, robotstest.Sites{"a.test": s})
-	records := store.Memory()
-	for run := range 3 {
-		if run == 2 {
-			web.Set("a.test", "/map.xml", whole)
-		}
-		c := resumed(t, web, records)
-		c.Visit("http://a.test/")
-		c.Wait()
-		if got := c.Robots.Stats().Sitemaps; (got.FilesCut == 1) != (run < 2) || got.FilesUnchanged != 0 {
-			t.Errorf("run %d: got stats %+v", run, got)
-		}
-	}
-	if got := kit.URIsOf(web.Log("a.test")); strings.Count(got, " /2") != 1 {
-		t.Errorf("requests to a.test: %s, want /2 once", got)
-	}
 }
 
 // TestResumeAfterProxyAuthRequired checks that a page with status 407, which is from a proxy, is
@@ -221,112 +85,6 @@ func TestResumeWithLimitRule(t *testing.T) {
 				})
 			})
 		}
-	}
-}
-
-// TestTwoPluginsOnOneStore checks that no page is lost if two plugins with one store crawl a site
-// at the same time. They fetch its pages twice, and each may use the checkpoints of the other.
-func TestTwoPluginsOnOneStore(t *testing.T) {
-	for seed := range uint64(10) {
-		kit.InBubble(t, bigShop(120, kit.NoDenys), func(t *testing.T, web *robotstest.Web) {
-			r := rand.New(rand.NewPCG(seed, 3))
-			for i := range 40 { // some pages are slow, each for another time
-				page := func(out http.ResponseWriter, _ *http.Request) {
-					time.Sleep(time.Duration(i%7) * time.Second)
-					fmt.Fprint(out, robotstest.Page())
-				}
-				web.Set("a.test", fmt.Sprint("/", r.IntN(120)), page)
-			}
-			records, done := store.Memory(), make(map[string]bool)
-			var mu sync.Mutex
-			crawl := func(life time.Duration) {
-				c := resumed(t, web, records)
-				ctx, cancel := context.WithTimeout(t.Context(), life)
-				defer cancel()
-				c.Context = ctx
-				c.OnScraped(func(r *colly.Response) {
-					mu.Lock()
-					defer mu.Unlock()
-					done[r.Request.URL.Path] = true
-				})
-				c.Visit("http://a.test/")
-				c.Wait()
-			}
-			var both sync.WaitGroup
-			for range 2 {
-				life := time.Duration(1+r.IntN(15)) * time.Second
-				both.Go(func() { crawl(life) })
-			}
-			both.Wait()
-			crawl(time.Hour)
-			for i := range 120 {
-				if !done[fmt.Sprint("/", i)] {
-					t.Errorf("seed %d: /%d is lost", seed, i)
-				}
-			}
-		})
-	}
-}
-
-// TestResumeOfSink checks that a URL that a Sink refuses is passed to it again in the next run,
-// three times in all, and also the URL at which it panicked. The other URLs are not.
-func TestResumeOfSink(t *testing.T) {
-	web := robotstest.New(t, bigShop(6, kit.NoDenys))
-	records := store.Memory()
-	var runs []string
-	for run := range 5 {
-		sunk := ""
-		c := kit.Start(t, web, nil, collyrobots.Store(records), collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true, Window: 1, Sink: func(u string) error {
-			page := u[len(u)-1:]
-			sunk += page
-			switch {
-			case page == "1":
-				return errors.New("not this one")
-			case page == "3" && run == 0:
-				panic("broken")
-			}
-			return nil
-		}}))
-		func() {
-			defer func() { recover() }()
-			c.Visit("http://a.test/")
-		}()
-		kit.Must(t, c.Robots.Close())
-		runs = append(runs, sunk)
-	}
-	if got, want := strings.Join(runs, " "), "0123 1345 1  "; got != want {
-		t.Errorf("the Sink got %q, want %q", got, want)
-	}
-}
-
-// TestCloseInLoopOverPages checks that Close in a loop over Pages ends the loop, and that the next
-// loop continues.
-func TestCloseInLoopOverPages(t *testing.T) {
-	web := robotstest.New(t, bigShop(30, kit.NoDenys))
-	records := store.Memory()
-	feed := collyrobots.Feed{Resume: true, Window: 4}
-	c := kit.Start(t, web, nil, collyrobots.Store(records))
-	var got []string
-	var last error
-	for e, err := range c.Robots.Pages(t.Context(), feed, "http://a.test/") {
-		last = err
-		if err == nil {
-			got = append(got, e.Loc)
-		}
-		if len(got) == 10 {
-			kit.Must(t, c.Robots.Close())
-		}
-	}
-	if len(got) != 10 || !errors.Is(last, collyrobots.ErrClosed) {
-		t.Errorf("got %d pages, then %v; want 10, then ErrClosed", len(got), last)
-	}
-	c = kit.Start(t, web, nil, collyrobots.Store(records))
-	for e, err := range c.Robots.Pages(t.Context(), feed, "http://a.test/") {
-		kit.Must(t, err)
-		got = append(got, e.Loc)
-	}
-	if len(got) != 30+1 || got[9] != got[10] { // the page after which the loop was closed comes again
-		t.Errorf("got %d pages in all, want 31 with one twice: %v", len(got), got)
 	}
 }
 
@@ -430,72 +188,5 @@ func TestResumeOfRedirectToDeniedPage(t *testing.T) {
 		if got := kit.URIsOf(web.Log("a.test")); strings.Count(got, "/1") != 3 || strings.Count(got, "/0") != 1 {
 			t.Errorf("got requests %s to a.test", got)
 		}
-	})
-}
-
-// TestSitemapIsRetried checks that a sitemap that fails once is requested again after the delay or
-// the Retry-After of its host.
-func TestSitemapIsRetried(t *testing.T) {
-	failures := map[string]struct {
-		fail func(w http.ResponseWriter)
-		wait time.Duration // until the second request
-	}{
-		"503": {func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) }, 2 * time.Second},
-		"429 with Retry-After": {func(w http.ResponseWriter) {
-			w.Header().Set("Retry-After", "30")
-			w.WriteHeader(http.StatusTooManyRequests)
-		}, 30 * time.Second},
-		"truncated": {func(w http.ResponseWriter) {
-			w.Header().Set("Content-Length", "1000")
-			io.WriteString(w, "<urlset>")
-			panic(http.ErrAbortHandler)
-		}, 2 * time.Second},
-		"reset": {func(w http.ResponseWriter) { panic(http.ErrAbortHandler) }, 2 * time.Second},
-	}
-	for name, test := range failures {
-		t.Run(name, func(t *testing.T) {
-			sites := bigShop(1, "User-agent: *\nCrawl-delay: 2\n")
-			doc := sites["a.test"]["/map.xml"].(string)
-			kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-				var asked []time.Time
-				web.Set("a.test", "/map.xml", func(w http.ResponseWriter, r *http.Request) {
-					asked = append(asked, time.Now())
-					if len(asked) == 1 {
-						test.fail(w)
-						return
-					}
-					io.WriteString(w, doc)
-				})
-				c := kit.Start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
-				c.Visit("http://a.test/")
-				kit.WantSortedURIs(t, web, "a.test", "/ /0 /map.xml /map.xml /robots.txt")
-				if len(asked) != 2 || asked[1].Sub(asked[0]) != test.wait {
-					t.Errorf("requests at %v, want a gap of %v", asked, test.wait)
-				}
-				if s := c.Robots.Stats().Sitemaps; s.Fed != 1 || s.FilesFailed != 0 || s.FilesCut != 0 {
-					t.Errorf("got stats %+v", s)
-				}
-			})
-		})
-	}
-}
-
-// TestSitemapThroughSecondProxy checks that a sitemap is fetched through another proxy if the
-// first one fails.
-func TestSitemapThroughSecondProxy(t *testing.T) {
-	kit.InBubble(t, bigShop(1, kit.NoDenys), func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
-		next, n := c.Transport, 0
-		c.WithTransport(kit.RoundTripper(func(r *http.Request) (*http.Response, error) {
-			if r.URL.Path == "/map.xml" {
-				n++
-				if n == 1 {
-					return nil, errors.New("proxyconnect: connection refused")
-				}
-			}
-			return next.RoundTrip(r)
-		}))
-		c.Visit("http://a.test/")
-		kit.WantSortedURIs(t, web, "a.test", "/ /0 /map.xml /robots.txt")
 	})
 }

@@ -1,12 +1,9 @@
 package sitemaps
 
 import (
-	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -106,25 +103,6 @@ func bigShop(n int, robots string) robotstest.Sites {
 	return robotstest.Sites{"a.test": s}
 }
 
-// TestWindow checks that Window bounds the pages that are in flight at once.
-func TestWindow(t *testing.T) {
-	kit.InBubble(t, bigShop(300, kit.NoDenys), func(t *testing.T, web *robotstest.Web) {
-		var under, most atomic.Int32
-		for i := range 300 {
-			web.Set("a.test", fmt.Sprint("/", i), kit.Slowly(time.Second, &under, &most))
-		}
-		c := kit.Start(t, web, kit.Async, collyrobots.FollowSitemaps(collyrobots.Feed{Window: 5}))
-		c.Visit("http://a.test/")
-		c.Wait()
-		if n := most.Load(); n != 5 {
-			t.Errorf("%d pages were in flight at once, want 5", n)
-		}
-		if n := len(web.Log("a.test")); n != 303 {
-			t.Errorf("%d requests, want 303", n)
-		}
-	})
-}
-
 // TestWindowAfterAborts checks that pages that a later callback aborts do not stay in the window.
 // Colly calls no hook for them.
 func TestWindowAfterAborts(t *testing.T) {
@@ -141,36 +119,6 @@ func TestWindowAfterAborts(t *testing.T) {
 			t.Errorf("%d requests, want 13: %s", n, kit.URIsOf(web.Log("a.test")))
 		}
 	})
-}
-
-// TestWellKnownSitemaps checks that the well-known files are requested if robots.txt names no
-// sitemap.
-func TestWellKnownSitemaps(t *testing.T) {
-	web := robotstest.New(t, robotstest.Sites{
-		"a.test": {"/robots.txt": kit.NoDenys, "/": robotstest.Page(), "/sitemap.xml": robotstest.Sitemap("http://a.test/1"), "/1": robotstest.Page(), "/sitemap_index.xml": robotstest.Page()},
-		"b.test": {"/": robotstest.Page(), "/sitemap_index.xml": robotstest.SitemapIndex("http://b.test/map.xml"), "/map.xml": robotstest.Sitemap("http://b.test/1"), "/1": robotstest.Page()},
-		"c.test": {"/robots.txt": 503},
-		"d.test": {"/robots.txt": "Sitemap: http://d.test/map.xml", "/": robotstest.Page(), "/map.xml": robotstest.Sitemap("http://d.test/1"), "/1": robotstest.Page()},
-	})
-	for _, wellKnown := range []bool{false, true} {
-		c := kit.Start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{WellKnown: wellKnown}))
-		for _, host := range []string{"a", "b", "c", "d"} {
-			c.Visit("http://" + host + ".test/")
-		}
-		if named := c.Robots.Stats().Sitemaps.Fed == 1; named == wellKnown {
-			t.Errorf("WellKnown %v: got stats %+v", wellKnown, c.Robots.Stats().Sitemaps)
-		}
-	}
-	for host, want := range map[string]string{
-		"a.test": "/robots.txt / /robots.txt / /sitemap.xml /1",
-		"b.test": "/robots.txt / /robots.txt / /sitemap.xml /sitemap_index.xml /map.xml /1",
-		"c.test": "/robots.txt /robots.txt",
-		"d.test": "/robots.txt / /map.xml /1 /robots.txt / /map.xml /1",
-	} {
-		if got := kit.URIsOf(web.Log(host)); got != want {
-			t.Errorf("%s: got requests %s, want %s", host, got, want)
-		}
-	}
 }
 
 // TestSitemapOfDisallowedSite checks that the sitemaps of a site are read although its start page
@@ -210,73 +158,4 @@ func TestSitemapsObeyRobotsTxtAndDelay(t *testing.T) {
 			t.Errorf("the log does not name closed.xml: %s", c.Logged)
 		}
 	})
-}
-
-// TestLargeTruncatedSitemap checks that the complete entries of a truncated sitemap are crawled,
-// even if it is so large that it goes through a file.
-func TestLargeTruncatedSitemap(t *testing.T) {
-	shop := bigShop(3, kit.NoDenys)
-	whole := shop["a.test"]["/map.xml"].(string)
-	filler := "<!--" + strings.Repeat("x", 1<<20) + "-->"
-	large := strings.Replace(whole, "<url>", filler+"<url>", 1)
-	shop["a.test"]["/map.xml"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Length", fmt.Sprint(len(large)))
-		w.Write([]byte(large[:strings.Index(large, "<loc>http://a.test/2")]))
-		panic(http.ErrAbortHandler)
-	})
-	web := robotstest.New(t, shop)
-	c := kit.Start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
-	c.Visit("http://a.test/")
-	kit.WantURIs(t, web, "a.test", "/robots.txt / /map.xml /map.xml /map.xml /0 /1")
-	if got := c.Robots.Stats().Sitemaps; got.Errors != 1 || got.FilesCut != 1 || got.Fed != 2 {
-		t.Errorf("got stats %+v, want 2 fed pages and one truncated file", got)
-	}
-}
-
-// TestContextEndsFeed checks that the end of the collector's context ends the feed.
-func TestContextEndsFeed(t *testing.T) {
-	kit.InBubble(t, bigShop(500, "User-agent: *\nCrawl-delay: 0.1\n"), func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, kit.Async, collyrobots.FollowSitemaps(collyrobots.Feed{}))
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		c.Context = ctx
-		var done atomic.Int32
-		c.OnScraped(func(r *colly.Response) {
-			if done.Add(1) == 3 {
-				cancel()
-			}
-		})
-		c.Visit("http://a.test/")
-		c.Wait()
-		if n := len(web.Log("a.test")); n > 2+3+1 { // robots.txt and the sitemap, three pages, one in flight
-			t.Errorf("%d requests, some after the end of the context: %s", n, kit.URIsOf(web.Log("a.test")))
-		}
-	})
-}
-
-// TestNewestFirst checks the order and the number of pages with NewestFirst, and the combinations
-// of options that New rejects.
-func TestNewestFirst(t *testing.T) {
-	web := robotstest.New(t, robotstest.Sites{"a.test": {
-		"/robots.txt": "Sitemap: http://a.test/index.xml",
-		"/":           robotstest.Page(),
-		"/index.xml":  robotstest.SitemapIndex("http://a.test/1.xml", "http://a.test/2.xml"),
-		"/1.xml":      robotstest.Sitemap("http://a.test/undated", "2020-01-01 http://a.test/2020", "2024-01-01 http://a.test/2024"),
-		"/2.xml":      robotstest.Sitemap("2022-01-01 http://a.test/2022", "2023-01-01 http://a.test/2023", "1999-01-01 http://a.test/1999"),
-	}})
-	var fed []string
-	c := kit.Start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{
-		NewestFirst: true, MaxURLs: 3, Sink: func(url string) error { fed = append(fed, url[len("http://a.test/"):]); return nil },
-	}))
-	c.Visit("http://a.test/")
-	if got, want := strings.Join(fed, " "), "2024 2023 2022"; got != want {
-		t.Errorf("got pages %s, want %s", got, want)
-	}
-	for _, bad := range []collyrobots.Feed{
-		{NewestFirst: true}, {NewestFirst: true, MaxURLs: 1, Resume: true}, {Resume: true},
-	} {
-		if _, err := collyrobots.New(collyrobots.FollowSitemaps(bad)); err == nil {
-			t.Errorf("New accepted %+v", bad)
-		}
-	}
 }

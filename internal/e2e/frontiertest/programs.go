@@ -3,20 +3,16 @@ package frontiertest
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/gocolly/colly/v2"
 	"github.com/gocolly/colly/v2/extensions"
-	"github.com/gocolly/colly/v2/proxy"
 	"github.com/gocolly/colly/v2/queue"
 	"github.com/gocolly/colly/v2/storage"
 
@@ -80,45 +76,6 @@ var programs = []program{
 		c.Visit("http://a.test/")
 		c.Wait()
 	}},
-	{name: "requests JSON again that has no success", sites: site(func() robotstest.Site {
-		pages := listed(4)
-		for i := 1; i <= 4; i++ {
-			answer := typed("application/json", fmt.Sprintf(`{"success":true,"item":%d}`, i))
-			failed := typed("application/json", `{"success":false}`)
-			first := true
-			pages[fmt.Sprint("/", i)] = func(w http.ResponseWriter, q *http.Request) {
-				if first && i%2 == 0 {
-					first = false
-					failed(w, q)
-					return
-				}
-				answer(w, q)
-			}
-		}
-		return pages
-	}), repeats: map[string]int{"GET a.test/2": 2, "GET a.test/4": 2}, run: func(r *run) {
-		list := r.collector()
-		api := list.Clone()
-		list.OnHTML("a[href]", func(e *colly.HTMLElement) {
-			api.Request(http.MethodGet, e.Request.AbsoluteURL(e.Attr("href")), nil, nil, http.Header{"X-Requested-With": {"XMLHttpRequest"}})
-		})
-		api.OnResponse(func(p *colly.Response) {
-			var answer struct {
-				Success bool
-				Item    int
-			}
-			r.must(json.Unmarshal(p.Body, &answer))
-			if !answer.Success {
-				r.must(p.Request.Retry())
-				return
-			}
-			r.found("item %d with %q", answer.Item, p.Request.Headers.Get("X-Requested-With"))
-		})
-		r.Attach(list, api)
-		list.Visit("http://a.test/")
-		list.Wait()
-		api.Wait()
-	}},
 	{name: "logs in first, and then crawls in parallel", sites: site(func() robotstest.Site {
 		return robotstest.Site{
 			"/login": login, "/": members(`<a href="/1">1</a><a href="/2">2</a>`), "/1": members(`<a href="/3">3</a>`),
@@ -133,18 +90,6 @@ var programs = []program{
 		r.scraped(c)
 		r.Attach(in, c)
 		in.Post("http://a.test/login", map[string]string{"user": "me", "password": "secret"})
-		c.Visit("http://a.test/")
-		c.Wait()
-	}},
-	{name: "passes values down a chain of pages", sites: site(shop), run: func(r *run) {
-		c := r.collector()
-		c.OnHTML("a[href]", func(e *colly.HTMLElement) {
-			ctx := colly.NewContext()
-			ctx.Put("path", e.Request.Ctx.Get("path")+" > "+e.Attr("href"))
-			c.Request(http.MethodGet, e.Request.AbsoluteURL(e.Attr("href")), nil, ctx, nil)
-		})
-		c.OnScraped(func(p *colly.Response) { r.found("%s by %s", p.Request.URL, p.Ctx.Get("path")) })
-		r.Attach(c)
 		c.Visit("http://a.test/")
 		c.Wait()
 	}},
@@ -221,24 +166,6 @@ var programs = []program{
 		c.Visit("http://a.test/")
 		c.Wait()
 	}},
-	{name: "sends a form for each page of a list", sites: site(func() robotstest.Site {
-		return with(listed(3), robotstest.Site{"/search": func(w http.ResponseWriter, q *http.Request) {
-			html(fmt.Sprintf(`<a href="/%s0">result</a>`, q.FormValue("page")))(w, q)
-		}, "/10": robotstest.Page(), "/20": robotstest.Page()})
-	}), perRun: []string{"POST a.test/search"}, run: func(r *run) {
-		c := r.collector()
-		follow(c)
-		c.OnScraped(func(p *colly.Response) {
-			if p.Request.Method == http.MethodGet {
-				r.found("%s", p.Request.URL)
-			}
-		})
-		r.Attach(c)
-		for page := 1; page < 3; page++ {
-			c.Post("http://a.test/search", map[string]string{"page": fmt.Sprint(page)})
-		}
-		c.Wait()
-	}},
 	{name: "has a queue and is asynchronous", sites: site(tree), run: func(r *run) {
 		c := r.collector()
 		q, err := queue.New(2, &queue.InMemoryQueueStorage{MaxSize: 100})
@@ -288,58 +215,6 @@ var programs = []program{
 			defer func() { <-lock }()
 			if p.StatusCode == 0 && isWorthRetrying(err) {
 				time.Sleep(4 * time.Second)
-				p.Request.Retry()
-			}
-		})
-		c.Visit("http://a.test/")
-		c.Wait()
-	}},
-	{name: "rotates proxies, one of which is broken", sites: func() robotstest.Sites {
-		sites := site(func() robotstest.Site { return listed(6) })()
-		sites["proxy0.test:3128"] = nil
-		sites["proxy1.test:3128"] = nil
-		return sites
-	}, run: func(r *run) {
-		c := r.collector()
-		transport := r.Web.Transport()
-		dial := transport.DialContext
-		transport.DisableKeepAlives = true
-		transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-			if address == "proxy1.test:3128" {
-				return nil, errors.New("connection refused")
-			}
-			return dial(ctx, network, address)
-		}
-		c.WithTransport(transport)
-		rotate, err := proxy.RoundRobinProxySwitcher("http://proxy0.test:3128", "http://proxy1.test:3128")
-		r.must(err)
-		c.SetProxyFunc(rotate)
-		if r.Plugin == nil {
-			c.IgnoreRobotsTxt = true // Colly does not retry its request for robots.txt
-			c.DisallowedURLFilters = []*regexp.Regexp{regexp.MustCompile("/closed")}
-		}
-		follow(c)
-		r.scraped(c)
-		r.Attach(c)
-		c.OnError(func(p *colly.Response, err error) {
-			if p.StatusCode == 0 && isWorthRetrying(err) {
-				p.Request.Retry()
-			}
-		})
-		c.Visit("http://a.test/")
-		c.Wait()
-	}},
-	{name: "has a timeout and retries", underWay: 1, sites: site(func() robotstest.Site {
-		return with(listed(4), robotstest.Site{"/2": firstly(1, hang)})
-	}), repeats: map[string]int{"GET a.test/2": 2}, run: func(r *run) {
-		c := r.collector()
-		c.SetRequestTimeout(5 * time.Second)
-		follow(c)
-		r.scraped(c)
-		r.Attach(c)
-		c.OnError(func(p *colly.Response, err error) {
-			timeout := net.Error(nil)
-			if errors.As(err, &timeout) && timeout.Timeout() && isWorthRetrying(err) {
 				p.Request.Retry()
 			}
 		})
@@ -441,22 +316,6 @@ var programs = []program{
 		c.Wait()
 		jobs.Wait()
 	}},
-	{name: "does not request files", sites: site(func() robotstest.Site {
-		return with(tree(), robotstest.Site{"/3": robotstest.Page("/report.pdf", "/photo.JPG", "/8"), "/report.pdf": "pdf", "/photo.JPG": "jpg"})
-	}), run: func(r *run) {
-		c := r.collector()
-		c.OnRequest(func(q *colly.Request) {
-			switch strings.ToLower(q.URL.Path[strings.LastIndex(q.URL.Path, ".")+1:]) {
-			case "pdf", "jpg":
-				q.Abort()
-			}
-		})
-		follow(c)
-		r.scraped(c)
-		r.Attach(c)
-		c.Visit("http://a.test/")
-		c.Wait()
-	}},
 	{name: "reads only HTML", sites: site(func() robotstest.Site {
 		return with(listed(5), robotstest.Site{"/2": typed("image/png", "png"), "/4": typed("application/zip", "zip")})
 	}), run: func(r *run) {
@@ -472,66 +331,10 @@ var programs = []program{
 		c.Visit("http://a.test/")
 		c.Wait()
 	}},
-	{name: "counts attempts in the Context, and sleeps as Retry-After says", underWay: 1, sites: site(func() robotstest.Site {
-		return with(listed(4), robotstest.Site{"/2": firstly(2, func(w http.ResponseWriter, q *http.Request) {
-			w.Header().Set("Retry-After", "4")
-			status(http.StatusTooManyRequests)(w, q)
-		})})
-	}), repeats: map[string]int{"GET a.test/2": 3}, run: func(r *run) {
-		c := r.collector()
-		c.OnRequest(func(q *colly.Request) {
-			if q.Ctx.GetAny("attempt "+q.URL.Path) == nil {
-				q.Ctx.Put("attempt "+q.URL.Path, 1)
-			}
-		})
-		follow(c)
-		r.scraped(c)
-		r.Attach(c)
-		c.OnError(func(p *colly.Response, _ error) {
-			attempt := p.Ctx.GetAny("attempt " + p.Request.URL.Path).(int)
-			if p.StatusCode != http.StatusTooManyRequests || attempt > 5 {
-				return
-			}
-			p.Ctx.Put("attempt "+p.Request.URL.Path, attempt+1)
-			wait, err := time.ParseDuration(p.Headers.Get("Retry-After") + "s")
-			r.must(err)
-			time.Sleep(wait)
-			p.Request.Retry()
-		})
-		c.Visit("http://a.test/")
-		c.Wait()
-	}},
-	{name: "reads a sitemap with one collector, and its pages with another", sites: site(func() robotstest.Site {
-		return with(listed(6), robotstest.Site{"/sitemap.xml": robotstest.Sitemap("http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4", "http://a.test/closed")})
-	}), run: func(r *run) {
-		sitemap := r.collector()
-		page := r.collector(colly.DetectCharset())
-		sitemap.OnXML("//urlset/url/loc", func(e *colly.XMLElement) { page.Visit(e.Text) })
-		r.scraped(page)
-		r.Attach(sitemap, page)
-		sitemap.Visit("http://a.test/sitemap.xml")
-		sitemap.Wait()
-		page.Wait()
-	}},
 	{name: "follows redirects", underWay: 1, sites: site(func() robotstest.Site {
 		return with(listed(6), robotstest.Site{"/2": robotstest.Redirect("/moved"), "/moved": robotstest.Page("/deep"), "/deep": robotstest.Page(), "/4": robotstest.Redirect("/closed")})
 	}), run: func(r *run) {
 		c := r.collector()
-		follow(c)
-		r.scraped(c)
-		r.Attach(c)
-		c.Visit("http://a.test/")
-		c.Wait()
-	}},
-	{name: "has filters for URLs and hosts", sites: func() robotstest.Sites {
-		sites := site(func() robotstest.Site {
-			return with(tree(), robotstest.Site{"/3": robotstest.Page("/admin/1", "http://b.test/", "http://c.test/", "/8")})
-		})()
-		sites["b.test"] = robotstest.Site{"/robots.txt": rules, "/": robotstest.Page("/1", "/closed"), "/1": robotstest.Page("http://a.test/7")}
-		sites["c.test"] = robotstest.Pages(1, rules)
-		return sites
-	}, run: func(r *run) {
-		c := r.collector(colly.AllowedDomains("a.test", "b.test"), colly.DisallowedURLFilters(regexp.MustCompile("/admin/")))
 		follow(c)
 		r.scraped(c)
 		r.Attach(c)
@@ -585,18 +388,6 @@ var programs = []program{
 		})
 		r.Attach(c)
 		c.Visit("http://a.test/")
-		c.Wait()
-	}},
-	{name: "begins with a list of pages", sites: site(func() robotstest.Site { return listed(6) }), run: func(r *run) {
-		c := r.collector()
-		r.scraped(c)
-		r.Attach(c)
-		for i := 1; i <= 6; i++ {
-			ctx := colly.NewContext()
-			ctx.Put("number", fmt.Sprint(i))
-			c.Request(http.MethodGet, fmt.Sprint("http://a.test/", i), strings.NewReader(""), ctx, nil)
-		}
-		c.Visit("http://a.test/closed")
 		c.Wait()
 	}},
 	{name: "rewrites URLs in OnRequest", sites: site(func() robotstest.Site {

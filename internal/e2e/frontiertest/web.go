@@ -104,9 +104,6 @@ func status(code int) http.HandlerFunc {
 // drop closes the connection without a response.
 func drop(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
-// hang never answers.
-func hang(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
-
 // members answers only if the request has the cookie of a session, and otherwise with status 403.
 func members(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {

@@ -117,28 +117,6 @@ func TestEndedByClose(t *testing.T) {
 	})
 }
 
-// TestEndedByCancelWithFrontier checks that a host whose pages are on disk has not ended, until the
-// crawl is canceled.
-func TestEndedByCancelWithFrontier(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"slow.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 100\n")}, func(t *testing.T, web *robotstest.Web) {
-		ctx, cancel := context.WithCancel(t.Context())
-		c := kit.Start(t, web, []colly.CollectorOption{colly.Async(), colly.StdlibContext(ctx)}, collyrobots.Frontier(kit.NewMemoryStore()))
-		for i := range 9 {
-			c.Visit(fmt.Sprintf("http://slow.test/%d", i))
-		}
-		time.Sleep(150 * time.Second)
-		if s := kit.HostStats(t, c.Robots, "slow.test"); s.Ended != "" || s.OnDisk == 0 {
-			t.Errorf("the host has %+v", s)
-		}
-		cancel()
-		c.Wait()
-		synctest.Wait() // the goroutine that hands out the pages notices the end of the context
-		if s := kit.HostStats(t, c.Robots, "slow.test"); s.Ended != report.EndingCanceled {
-			t.Errorf("the host ended: %q", s.Ended)
-		}
-	})
-}
-
 // TestEndedByLimitWithFrontier checks the endings of hosts whose pages are in a urlstore.Store because of
 // a limit: after the crawl, when it was canceled, and after Close.
 func TestEndedByLimitWithFrontier(t *testing.T) {

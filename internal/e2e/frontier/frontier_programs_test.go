@@ -2,7 +2,6 @@ package frontier
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +14,6 @@ import (
 	"time"
 
 	"github.com/gocolly/colly/v2"
-	"github.com/gocolly/colly/v2/queue"
 	"github.com/gocolly/colly/v2/storage"
 
 	"github.com/collyrobots/collyrobots"
@@ -78,34 +76,11 @@ func TestFrontierPrograms(t *testing.T) {
 			},
 			schedule: "0s /robots.txt, 2s /bad, 4s /bad, 1m4s /bad, 2m4s /bad", states: "failed: /bad", warnings: "pages go on without it",
 		},
-		"Retry in OnError": {
-			site: robotstest.Site{"/once": once},
-			run: func(t *testing.T, c *kit.Crawl, store *kit.MemoryStore) {
-				attempts = 0
-				c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
-				visitInTurn(t, c, "/once", "/1")
-				c.Wait()
-			},
-			schedule: "0s /robots.txt, 2s /once, 4s /once, 6s /1", states: "done: /1 /once",
-		},
 		"Retry in OnError of a page that has waited": {
 			site: robotstest.Site{"/once": once},
 			run: func(t *testing.T, c *kit.Crawl, store *kit.MemoryStore) {
 				attempts = 0
 				c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
-				visitInTurn(t, c, "/0", "/once", "/1")
-				c.Wait()
-			},
-			schedule: "0s /robots.txt, 2s /0, 4s /once, 6s /once, 8s /1", states: "done: /0 /1 /once",
-		},
-		"Retry in OnError, which returns after the retry": {
-			site: robotstest.Site{"/once": once},
-			run: func(t *testing.T, c *kit.Crawl, store *kit.MemoryStore) {
-				attempts = 0
-				c.OnError(func(r *colly.Response, err error) {
-					r.Request.Retry()
-					time.Sleep(5 * time.Second)
-				})
 				visitInTurn(t, c, "/0", "/once", "/1")
 				c.Wait()
 			},
@@ -144,18 +119,6 @@ func TestFrontierPrograms(t *testing.T) {
 			},
 			schedule: "0s /robots.txt, 2s /0, 4s /captcha", states: "done: /0, waits: /1 /captcha",
 		},
-		"colly/queue": {
-			run: func(t *testing.T, c *kit.Crawl, store *kit.MemoryStore) {
-				q, err := queue.New(2, &queue.InMemoryQueueStorage{MaxSize: 100})
-				kit.Must(t, err)
-				for i := range 6 {
-					kit.Must(t, q.AddURL(fmt.Sprint("http://a.test/", i)))
-				}
-				kit.Must(t, q.Run(c.Collector.Collector))
-				c.Wait()
-			},
-			states: "done: /0 /1 /2 /3 /4 /5",
-		},
 		"bodies": {
 			run: func(t *testing.T, c *kit.Crawl, store *kit.MemoryStore) {
 				for i, body := range []io.Reader{http.NoBody, strings.NewReader(""), new(bytes.Buffer), bytes.NewBufferString("body"), strings.NewReader("body")} {
@@ -173,26 +136,6 @@ func TestFrontierPrograms(t *testing.T) {
 				c.Wait()
 			},
 			schedule: "0s /robots.txt, 2s /0, 4s /a, 6s /5, 8s /b, 10s /c", states: "done: /0 /a /b, denied: /c",
-		},
-		"cancel while pages wait": {
-			run: func(t *testing.T, c *kit.Crawl, store *kit.MemoryStore) {
-				ctx, cancel := context.WithCancel(c.Context)
-				c.Context = ctx
-				visitInTurn(t, c, "/0", "/1", "/2")
-				time.Sleep(3 * time.Second)
-				cancel()
-				c.Wait()
-			},
-			schedule: "0s /robots.txt, 2s /0", states: "done: /0, waits: /1 /2",
-		},
-		"Close while pages wait": {
-			run: func(t *testing.T, c *kit.Crawl, store *kit.MemoryStore) {
-				visitInTurn(t, c, "/0", "/1", "/2")
-				time.Sleep(3 * time.Second)
-				kit.Must(t, c.Robots.Close())
-				c.Wait()
-			},
-			schedule: "0s /robots.txt, 2s /0", states: "done: /0, waits: /1 /2",
 		},
 		"other requests are not recorded": {
 			run: func(t *testing.T, c *kit.Crawl, store *kit.MemoryStore) {
@@ -218,17 +161,6 @@ func TestFrontierPrograms(t *testing.T) {
 				c.Wait()
 			},
 			schedule: "0s /robots.txt, 2s /0, 4s /1", states: "done: /0 /1", warnings: "AllowURLRevisit is set",
-		},
-		"AllowURLRevisit and Retry": {
-			site: robotstest.Site{"/once": once},
-			run: func(t *testing.T, c *kit.Crawl, store *kit.MemoryStore) {
-				attempts = 0
-				c.AllowURLRevisit = true
-				c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
-				visitInTurn(t, c, "/0", "/once")
-				c.Wait()
-			},
-			schedule: "0s /robots.txt, 2s /0, 4s /once, 6s /once", states: "done: /0 /once", warnings: "AllowURLRevisit is set",
 		},
 		"AllowURLRevisit and Retry in OnResponse": {
 			site: robotstest.Site{"/captcha": robotstest.Page("/captcha")},
@@ -423,37 +355,6 @@ func TestFrontierFeed(t *testing.T) {
 		}
 		c.Wait()
 		kit.WantStates(t, store, "done: /0 /1 /2 /3 /4")
-	})
-}
-
-// A second run continues although a persistent storage of Colly knows the first page.
-func TestFrontierWithVisitedStorage(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nCrawl-delay: 2")}, func(t *testing.T, web *robotstest.Web) {
-		store := kit.NewMemoryStore()
-		visited := new(storage.InMemoryStorage)
-		kit.Must(t, visited.Init())
-		run := func(store *kit.MemoryStore) *kit.Crawl {
-			c := kit.Start(t, web, kit.Async)
-			kit.Must(t, c.Robots.Close())
-			kit.Must(t, c.SetStorage(visited))
-			robots, err := collyrobots.WithRobots(c.Collector.Collector, collyrobots.Frontier(store))
-			kit.Must(t, err)
-			c.Robots = robots
-			for i := range 4 {
-				c.Visit(fmt.Sprint("http://a.test/", i))
-				synctest.Wait()
-			}
-			return c
-		}
-		c := run(store)
-		time.Sleep(5 * time.Second)
-		store.Close()
-		kit.Must(t, c.Robots.Close())
-		c.Wait()
-		time.Sleep(2 * time.Second)
-		next := store.Reopen()
-		run(next).Wait()
-		kit.WantStates(t, next, "done: /0 /1 /2 /3")
 	})
 }
 

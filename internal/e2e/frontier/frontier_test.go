@@ -68,37 +68,6 @@ func TestFrontier(t *testing.T) {
 	}
 }
 
-// TestFrontierResumes interrupts a crawl at each second and continues it.
-func TestFrontierResumes(t *testing.T) {
-	links := []string{"/1", "/2", "/3", "/4"}
-	for second := range 12 {
-		t.Run(fmt.Sprint(second), func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{"a.test": {
-				"/robots.txt": "User-agent: *\nCrawl-delay: 2",
-				"/0":          robotstest.Page(links...),
-				"/1":          robotstest.Page("/5"), "/2": robotstest.Page(), "/3": robotstest.Page(), "/4": robotstest.Page(), "/5": robotstest.Page(),
-			}}, func(t *testing.T, web *robotstest.Web) {
-				store := kit.NewMemoryStore()
-				crawl := func(store *kit.MemoryStore) *kit.Crawl {
-					c := kit.Start(t, web, kit.Async, collyrobots.Frontier(store))
-					c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
-					kit.Must(t, c.Visit("http://a.test/0"))
-					return c
-				}
-				c := crawl(store)
-				time.Sleep(time.Duration(second)*time.Second + time.Millisecond)
-				store.Close() // what happens later has no effect on the next run
-				c.Robots.Close()
-				c.Wait()
-				next := store.Reopen()
-				c = crawl(next)
-				c.Wait()
-				kit.WantStates(t, next, "done: /0 /1 /2 /3 /4 /5")
-			})
-		})
-	}
-}
-
 // The callbacks of OnRequest are called twice for a page that waits, and can tell the calls apart.
 func TestFrontierOnRequest(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 2")}, func(t *testing.T, web *robotstest.Web) {

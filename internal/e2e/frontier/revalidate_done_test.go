@@ -210,63 +210,6 @@ func (s *twoStores) Update(ctx context.Context, key string, ttl time.Duration, f
 	return s.of(key).Update(ctx, key, ttl, f)
 }
 
-// TestRevalidateWithFrontier checks that unchanged pages are done in the urlstore.Store, and that a page
-// is recorded only when its links are recorded there: a kill at any second loses no link.
-func TestRevalidateWithFrontier(t *testing.T) {
-	links := map[string][]string{"/0": {"/1", "/2", "/3", "/4"}, "/1": {"/5"}}
-	for second := range 13 {
-		t.Run(fmt.Sprint(second), func(t *testing.T) {
-			var conditional atomic.Int32
-			page := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				w.Header().Set("ETag", `"1"`)
-				if r.Header.Get("If-None-Match") != "" {
-					conditional.Add(1)
-					w.WriteHeader(http.StatusNotModified)
-					return
-				}
-				w.Header().Set("Content-Type", "text/html")
-				fmt.Fprint(w, robotstest.Page(links[r.URL.Path]...))
-			})
-			kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 2", "*": page}}, func(t *testing.T, web *robotstest.Web) {
-				records := store.Memory()
-				crawl := func(pages *kit.MemoryStore) *visitor {
-					v := revalidating(t, web, records, kit.Async, collyrobots.Frontier(pages))
-					v.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
-					kit.Must(t, v.Visit("http://a.test/0"))
-					return v
-				}
-				pages := kit.NewMemoryStore()
-				v := crawl(pages)
-				time.Sleep(time.Duration(second)*time.Second + time.Millisecond)
-				pages.Close() // what happens later has no effect on the next run
-				v.Robots.Close()
-				v.Wait()
-				time.Sleep(2 * time.Second)
-				next := pages.Reopen()
-				v = crawl(next)
-				v.Wait()
-				v.Robots.Close()
-				kit.WantStates(t, next, "done: /0 /1 /2 /3 /4 /5")
-
-				// A new crawl with the records of the pages: only the start page has changed.
-				time.Sleep(2 * time.Second)
-				conditional.Store(0)
-				again := kit.NewMemoryStore()
-				v = revalidating(t, web, records, kit.Async, collyrobots.Frontier(again))
-				for i := range 6 {
-					kit.Must(t, v.Visit(fmt.Sprint("http://a.test/", i)))
-				}
-				v.Wait()
-				synctest.Wait()
-				kit.WantStates(t, again, "done: /0 /1 /2 /3 /4 /5")
-				if n := v.Robots.Stats().Totals.Unchanged; n != 6 || conditional.Load() != 6 {
-					t.Errorf("%d unchanged, %d conditional", n, conditional.Load())
-				}
-			})
-		})
-	}
-}
-
 // TestRecordedAfterLinks checks that a page in a urlstore.Store is recorded only when the pages that it
 // has visited are recorded there. Otherwise the links would be lost if the process was killed in
 // between: the next run would find the page unchanged.

@@ -165,7 +165,6 @@ func TestRevalidate(t *testing.T) {
 		unchanged     bool
 	}{
 		"an ETag":                        {before: `ETag: "1"`, second: `GET / "1" = 304`, unchanged: true},
-		"a weak ETag":                    {before: `ETag: W/"1"`, second: `GET / W/"1" = 304`, unchanged: true},
 		"an ETag that becomes weak":      {before: `ETag: "1"`, after: `ETag: W/"1"`, second: `GET / "1" = 304`, unchanged: true},
 		"another ETag":                   {before: `ETag: "1"`, after: `ETag: "2"`, second: `GET / "1" = 200`},
 		"the ETag has gone":              {before: `ETag: "1"`, after: `X: y`, second: `GET / "1" = 200`},
@@ -179,14 +178,7 @@ func TestRevalidate(t *testing.T) {
 		"fresh":                          {before: `ETag: "1"; Cache-Control: max-age=3600`, second: `GET / "1" = 304`, unchanged: true},
 		"a 404":                          {before: `ETag: "1"; Status: 404`, after: `ETag: "1"`},
 		"a 203":                          {before: `ETag: "1"; Status: 203`, after: `ETag: "1"`},
-		"an ETag without quotes":         {before: "ETag: 1"},
-		"the ETag *":                     {before: "ETag: *"},
-		"a control character":            {before: "ETag: \"a\tb\""},
-		"a list of ETags":                {before: `ETag: "1", "2"`},
 		"two ETags":                      {before: `ETag: "1"; ETag: "2"; Last-Modified: ` + may, second: "GET / since Tue, 01 May = 304", unchanged: true},
-		"a long ETag":                    {before: `ETag: "` + strings.Repeat("x", 511) + `"`},
-		"a garbage date":                 {before: "Last-Modified: yesterday"},
-		"a date in the future":           {before: "Last-Modified: " + june + "; Date: " + may},
 		"a redirect":                     {before: "Location: /to", second: `GET / = 302, GET /to "to" = 304`, unchanged: true},
 		"a page that becomes a redirect": {before: `ETag: "1"`, after: "Location: /to", second: `GET / "1" = 302, GET /to = 200`},
 		"a 304 to a plain request":       {before: "X: y", after: "Status: 304"},
@@ -663,23 +655,6 @@ func TestRevalidateWhenThrottled(t *testing.T) {
 				t.Errorf("requests %s, want %s", got, want)
 			}
 		}
-	})
-}
-
-// TestUnchangedPace checks that conditional requests keep the delay, and the access log of a crawl
-// of unchanged pages.
-func TestUnchangedPace(t *testing.T) {
-	site := &versions{pages: map[string]http.Header{"/1": version(`ETag: "1"`), "/2": version(`ETag: "2"`)}}
-	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 2", "*": site}}, func(t *testing.T, web *robotstest.Web) {
-		records := store.Memory()
-		for range 2 {
-			v := revalidating(t, web, records, kit.Async)
-			v.Visit("http://a.test/1")
-			v.Visit("http://a.test/2")
-			v.Wait()
-			v.Robots.Close()
-		}
-		kit.WantPace(t, web, "a.test", 2*time.Second, 5)
 	})
 }
 

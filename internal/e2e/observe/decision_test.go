@@ -147,34 +147,6 @@ func TestDecisionsSurviveJSON(t *testing.T) {
 	})
 }
 
-// TestStatsSurviveJSON encodes the Stats of a crawl that sets every field.
-func TestStatsSurviveJSON(t *testing.T) {
-	sites := kit.Shop()
-	sites["shop.test"]["/robots.txt"] = "Crawl-delay: 1.5\n" + sites["shop.test"]["/robots.txt"].(string)
-	sites["shop.test"]["/1"] = func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Retry-After", "3600")
-		w.WriteHeader(http.StatusTooManyRequests)
-	}
-	sites["a.test"] = robotstest.Pages(3, "User-agent: *\nDisallow: /*1$\nCrawl-delay: 1.5")
-	sites["b.test"] = robotstest.Site{"/robots.txt": 503}
-	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{MaxURLs: 1}), collyrobots.Shadow(dialect.All()...)).Follow()
-		for _, host := range []string{"a", "b", "shop"} {
-			c.Visit("http://" + host + ".test/")
-		}
-		s := c.Robots.Stats()
-		if len(s.Hosts) < 3 || len(s.Shadows) != len(dialect.All()) || s.Sitemaps.Fed != 1 {
-			t.Fatalf("got stats %+v", s)
-		}
-		text := kit.Survives(t, s)
-		for _, want := range []string{`"delay":1.5`, `"original1994"`, `"temoto"`, `"rule"`, `"no_rule"`, `"unreachable"`} {
-			if !strings.Contains(text, want) {
-				t.Errorf("%s is not in %s", want, text)
-			}
-		}
-	})
-}
-
 // TestRobotsStatusesAreStableCodes checks the codes of RobotsStatus, which must never change
 // either.
 func TestRobotsStatusesAreStableCodes(t *testing.T) {
@@ -212,19 +184,6 @@ func TestRobotsStatusesAreStableCodes(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// TestCheckOfURLWithoutScheme checks the error for a URL that was copied from a browser without its
-// scheme.
-func TestCheckOfURLWithoutScheme(t *testing.T) {
-	robots, err := collyrobots.New()
-	kit.Must(t, err)
-	defer robots.Close()
-	for _, u := range []string{"example.com/x", "//example.com/x", "example.com"} {
-		if _, err := robots.Check(t.Context(), u); err == nil || !strings.Contains(err.Error(), "missing scheme") {
-			t.Errorf("Check(%q) returned %v, want an error about the missing scheme", u, err)
-		}
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,7 +16,6 @@ import (
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
-	"github.com/collyrobots/collyrobots/store"
 )
 
 // TestEventsOfCrawl compares all events of a small crawl that has every kind of event.
@@ -74,62 +72,6 @@ func TestEventsOfCrawl(t *testing.T) {
 			t.Errorf("got stats %+v", s)
 		}
 	})
-}
-
-// TestFetchedOfStoredFile checks that the event of a robots.txt from the Store has the time at
-// which the file was fetched.
-func TestFetchedOfStoredFile(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x\n", "/": ""}}, func(t *testing.T, web *robotstest.Web) {
-		kept := store.Memory()
-		began := time.Now()
-		for run := range 2 {
-			var heard []collyrobots.Event
-			c := kit.Start(t, web, nil, collyrobots.Store(kept), collyrobots.OnEvent(func(e collyrobots.Event) {
-				if e.Kind == report.EventRobots {
-					heard = append(heard, e)
-				}
-			}))
-			c.Visit("http://a.test/")
-			kit.Must(t, c.Robots.Close())
-			if len(heard) != 1 || heard[0].Stored != (run == 1) || !heard[0].Fetched.Equal(began) || heard[0].Time.Before(began.Add(time.Duration(run)*time.Hour)) {
-				t.Errorf("run %d: got events %+v", run, heard)
-			}
-			time.Sleep(time.Hour)
-		}
-	})
-}
-
-// TestListenersDoNotAffectTheCrawl has listeners that are added and stopped during the crawl, and
-// listeners that are slow, panic or block.
-func TestListenersDoNotAffectTheCrawl(t *testing.T) {
-	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(100, kit.NoDenys), "b.test": robotstest.Pages(100, kit.NoDenys)})
-	c := kit.Start(t, web, kit.Async).Follow()
-	more := make(chan bool)
-	blocked := c.Robots.Listen(func(collyrobots.Event) { <-more })
-	c.Robots.Listen(func(collyrobots.Event) { panic("a listener's") })
-	heard := make(map[report.EventKind]int) // written by one goroutine at a time
-	c.Robots.Listen(func(e collyrobots.Event) { heard[e.Kind]++ })
-	var others sync.WaitGroup
-	for range 4 {
-		others.Go(func() {
-			for range 100 {
-				stop := c.Robots.Listen(func(e collyrobots.Event) { c.Robots.Stats() })
-				time.Sleep(time.Millisecond)
-				stop()
-			}
-		})
-	}
-	c.Visit("http://a.test/")
-	c.Visit("http://b.test/")
-	c.Wait()
-	others.Wait()
-	blocked()
-	close(more)
-	kit.Must(t, c.Robots.Close())
-	n := len(web.Log(""))
-	if n != 204 || heard[report.EventStarted] != n || heard[report.EventAnswered] != n || heard[report.EventRobots] != 2 {
-		t.Errorf("%d requests, got events %v", n, heard)
-	}
 }
 
 // TestCloseWithBlockedListener checks that Close waits only a limited time for a listener that
@@ -247,28 +189,6 @@ func TestAnsweredHasClockAndAddress(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-}
-
-// TestOnEveryEvent checks that a crawl waits for a slow function of OnEveryEvent, and that
-// the function gets each event.
-func TestOnEveryEvent(t *testing.T) {
-	const pages = 3000
-	kit.InBubble(t, robotstest.Sites{"a.test": {"*": ""}}, func(t *testing.T, web *robotstest.Web) {
-		counts := make(map[report.EventKind]int)
-		every := collyrobots.OnEveryEvent(func(e collyrobots.Event) {
-			time.Sleep(time.Millisecond)
-			counts[e.Kind]++
-		})
-		c := kit.Start(t, web, nil, every)
-		for n := range pages {
-			c.Visit(fmt.Sprint("http://a.test/", n))
-		}
-		c.Robots.Close()
-		synctest.Wait()
-		if counts[report.EventStarted] != pages+1 || counts[report.EventAnswered] != pages+1 || counts[report.EventMissed] != 0 {
-			t.Errorf("got the events %v of %d pages", counts, pages)
-		}
-	})
 }
 
 // TestSeveralListeners gives the options with functions several times. Each function of OnEveryEvent

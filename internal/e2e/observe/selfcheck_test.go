@@ -49,16 +49,3 @@ func TestSelfCheck(t *testing.T) {
 		})
 	}
 }
-
-// TestNamesWithDigits checks that a crawler with digits in its name obeys the group with this
-// name, and no other.
-func TestNamesWithDigits(t *testing.T) {
-	const robots = "User-agent: MJ12bot\nDisallow: /1\n\nUser-agent: *\nDisallow: /2\n"
-	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(3, robots)})
-	c := kit.Start(t, web, []colly.CollectorOption{colly.UserAgent("MJ12bot/v1.4.8 (+http://mj12bot.com/)")})
-	c.Visit("http://a.test/1")
-	c.Visit("http://a.test/2")
-	if got, want := kit.URIsOf(web.Log("a.test")), "/robots.txt /2"; got != want {
-		t.Errorf("got requests %q, want %q", got, want)
-	}
-}

@@ -125,18 +125,6 @@ func TestTurnOfAbortedPageExpires(t *testing.T) {
 	})
 }
 
-// TestStatsOfDryRun checks that Stats has no gaps in a dry run, because it keeps no delays.
-func TestStatsOfDryRun(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(5, "User-agent: *\nCrawl-delay: 9\n")}, func(t *testing.T, web *robotstest.Web) {
-		c := startWith(t, web, collyrobots.DryRun())
-		c.Impolite = true
-		c.Visit("http://a.test/")
-		if s := c.Robots.Stats(); s.GapOverDelay != 0 || s.Hosts[0].Delay != 9*time.Second || s.Totals.Waited != 0 {
-			t.Errorf("got stats %+v", s)
-		}
-	})
-}
-
 // TestStatsFunc checks that StatsFunc returns what Stats returns, and that visit may use the
 // plugin.
 func TestStatsFunc(t *testing.T) {
@@ -166,28 +154,6 @@ func TestStatsFunc(t *testing.T) {
 	var none *collyrobots.Plugin
 	if s := none.StatsFunc(func(report.HostStats) { t.Error("visit was called for a nil Plugin") }); !reflect.DeepEqual(s, collyrobots.Stats{}) {
 		t.Errorf("got stats %+v", s)
-	}
-}
-
-// TestStatsFuncAllocates checks that StatsFunc allocates no memory for hosts.
-func TestStatsFuncAllocates(t *testing.T) {
-	allocs := func(hosts int) float64 {
-		p, err := collyrobots.New(collyrobots.IgnoreRobotsWithPermission())
-		kit.Must(t, err)
-		defer p.Close()
-		for i := range hosts {
-			_, err := p.Check(t.Context(), fmt.Sprintf("http://h%d.test/", i))
-			kit.Must(t, err)
-		}
-		n := 0
-		perRun := testing.AllocsPerRun(10, func() { p.StatsFunc(func(report.HostStats) { n++ }) })
-		if n != 11*hosts {
-			t.Errorf("visit was called %d times, want %d", n, 11*hosts)
-		}
-		return perRun
-	}
-	if few, many := allocs(2000), allocs(8000); few != many {
-		t.Errorf("%v allocations for 2,000 hosts, %v for 8,000", few, many)
 	}
 }
 

@@ -19,34 +19,6 @@ import (
 
 var theWire = []report.EventKind{report.EventStarted, report.EventAnswered}
 
-// TestEventsOfRequests checks that each request has an event at its start and one at its end,
-// redirects included.
-func TestEventsOfRequests(t *testing.T) {
-	sites := robotstest.Sites{"a.test": {
-		"/robots.txt": "User-agent: *\nDisallow: /closed\nCrawl-delay: 2\n",
-		"/":           kit.Takes(500*time.Millisecond, "12345"),
-		"/old":        robotstest.Redirect("/"),
-	}}
-	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-		h := kit.Hear(theWire...)
-		c := kit.Start(t, web, nil, h.On())
-		c.Visit("http://a.test/old")
-		h.Want(t, `
-0s started robots a.test/robots.txt
-0s answered robots a.test/robots.txt 200 47 bytes
-2s started page a.test/old gap 2s delay 2s crawl_delay line 3
-2s answered page a.test/old 302 24 bytes
-4s started redirect a.test/ from a.test/old gap 2s delay 2s crawl_delay line 3
-4.5s answered redirect a.test/ 200 5 bytes took 500ms
-`)
-		for _, e := range h.Wait()[2:] {
-			if e.Collector != c.ID || e.Request != 1 || e.Host != "a.test" {
-				t.Errorf("got event %+v", e)
-			}
-		}
-	})
-}
-
 // TestEventsOfFailures checks that a request that fails has both events, and the error in the
 // second. net/http repeats a request if an idle connection was closed.
 func TestEventsOfFailures(t *testing.T) {
@@ -77,31 +49,6 @@ func TestEventsOfFailures(t *testing.T) {
 3s answered page a.test/cut 200 5 bytes (unexpected EOF)
 4s started page a.test/hang gap 1s delay 1s min_delay
 7s answered page a.test/hang took 3s (context deadline exceeded)
-`)
-	})
-}
-
-// TestEventsOfRetries checks that a page that is requested again after a 429 has the events of two
-// requests, the second as a retry.
-func TestEventsOfRetries(t *testing.T) {
-	busy := true
-	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "/": func(w http.ResponseWriter, _ *http.Request) {
-		if busy {
-			w.Header().Set("Retry-After", "20")
-			w.WriteHeader(http.StatusTooManyRequests)
-		}
-		busy = false
-	}}}, func(t *testing.T, web *robotstest.Web) {
-		h := kit.Hear(theWire...)
-		c := kit.Start(t, web, nil, h.On(), collyrobots.RetryThrottled(1))
-		c.Visit("http://a.test/")
-		h.Want(t, `
-0s started robots a.test/robots.txt
-0s answered robots a.test/robots.txt 200 24 bytes
-0s started page a.test/
-0s answered page a.test/ 429
-20s started retry a.test/ gap 20s delay 1s back_off
-20s answered retry a.test/ 200
 `)
 	})
 }
@@ -145,42 +92,6 @@ func TestListenDuringRequest(t *testing.T) {
 		c.Visit("http://a.test/?2")
 		if n := len(h.Wait()); n != 2 {
 			t.Errorf("got %d events, want none after stop", n-2)
-		}
-	})
-}
-
-// TestStartedEventsMatchServerLog checks that the EventStarted of a crawl are the requests in the
-// server's log.
-func TestStartedEventsMatchServerLog(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"slow.test": kit.SlowSite(), "fast.test": robotstest.Pages(50, kit.NoDenys)}, func(t *testing.T, web *robotstest.Web) {
-		h := kit.Hear(report.EventStarted)
-		c := kit.Start(t, web, kit.Async, h.On()).Follow()
-		kit.Limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: 4})
-		c.Visit("http://slow.test/")
-		c.Visit("http://fast.test/")
-		c.Wait()
-		events := h.Wait()
-		for _, host := range []string{"slow.test", "fast.test"} {
-			var got, want []string
-			last := time.Time{}
-			for _, e := range events {
-				if e.Host != host {
-					continue
-				}
-				got = append(got, fmt.Sprint(e.Time.Sub(h.Began), " ", e.URL))
-				if !last.IsZero() && e.Gap != e.Time.Sub(last) || e.Gap < e.Delay && !last.IsZero() {
-					t.Errorf("got gap %v, want %v, which is at least the delay %v", e.Gap, e.Time.Sub(last), e.Delay)
-				}
-				last = e.Time
-			}
-			for _, r := range web.Log(host) {
-				want = append(want, fmt.Sprint(r.Time.Sub(h.Began), " http://", host, r.URI))
-			}
-			slices.Sort(got)
-			slices.Sort(want)
-			if !slices.Equal(got, want) {
-				t.Errorf("%s: got events\n%s\nwant the log\n%s", host, strings.Join(got, "\n"), strings.Join(want, "\n"))
-			}
 		}
 	})
 }
@@ -235,22 +146,6 @@ func TestEventsOfDenials(t *testing.T) {
 	})
 }
 
-// TestEventsOfDryRun checks that a dry run has events for the requests that it would deny, and
-// sends them.
-func TestEventsOfDryRun(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /\nCrawl-delay: 9\n", "/": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
-		h := kit.Hear(report.EventDenied, report.EventAnswered, report.EventWaiting)
-		c := kit.Start(t, web, nil, h.On(), collyrobots.DryRun())
-		c.Impolite = true
-		c.Visit("http://a.test/")
-		h.Want(t, `
-0s answered robots a.test/robots.txt 200 41 bytes
-0s denied a.test/ rule line 2
-0s answered page a.test/ 200 36 bytes
-`)
-	})
-}
-
 // TestEventWaiting checks that a page that has to wait has one event with the reason, and that a
 // page that starts at once has none.
 func TestEventWaiting(t *testing.T) {
@@ -267,24 +162,6 @@ func TestEventWaiting(t *testing.T) {
 2.04s waiting a.test/0 delay 2s crawl_delay line 2 count 1 until 4.04s
 4.04s waiting a.test/1 delay 2s crawl_delay line 2 count 1 until 6.04s
 6.04s waiting a.test/2 delay 2s crawl_delay line 2 count 1 until 8.04s
-`)
-	})
-}
-
-// TestEventWaitingCounts checks that each waiting page has an event with the number of pages that
-// wait.
-func TestEventWaitingCounts(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, kit.NoDenys)}, func(t *testing.T, web *robotstest.Web) {
-		h := kit.Hear(report.EventWaiting)
-		c := kit.Start(t, web, kit.Async, h.On(), collyrobots.MinDelay(60*time.Millisecond))
-		for _, page := range []string{"", "0", "1"} {
-			c.Visit("http://a.test/" + page)
-			time.Sleep(time.Millisecond)
-		}
-		c.Wait()
-		h.Want(t, `
-1ms waiting a.test/0 delay 60ms min_delay count 2 until 60ms
-2ms waiting a.test/1 delay 60ms min_delay count 3 until 60ms
 `)
 	})
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
-	"github.com/collyrobots/collyrobots/store"
 	"github.com/collyrobots/collyrobots/usage"
 )
 
@@ -80,48 +79,6 @@ func TestPurposes(t *testing.T) {
 		if err := c.Visit("http://a.test/"); (err == nil) != tc.allowed {
 			t.Errorf("%s: got error %v, allowed should be %v", tc.name, err, tc.allowed)
 		}
-	}
-}
-
-// TestSignalsOfPaths checks that Content-Signal lines with a path apply to the pages of this path
-// only, and that the longest path decides.
-func TestSignalsOfPaths(t *testing.T) {
-	const file = "User-agent: *\nContent-Signal: ai-train=yes, search=yes\nContent-Signal: /blog/ ai-train=no, search=yes\nContent-Signal: /blog/*/open$ ai-train=yes, use=full\nAllow: /\n"
-	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": file, "/about": "x", "/blog/1": "x", "/blog/1/open": "x"}})
-	c := kit.Start(t, web, nil, kit.Training()...)
-	got := make(map[string]usage.Terms)
-	c.OnResponse(func(r *colly.Response) { got[r.Request.URL.Path] = c.Robots.Usage(r) })
-	for _, path := range []string{"/about", "/blog/1", "/blog/1/open"} {
-		c.Visit("http://a.test" + path)
-	}
-	kit.WantDenied(t, c, "http://a.test/blog/1", report.ReasonUsage, 0)
-	for path, line := range map[string]int{"/about": 2, "/blog/1/open": 4} {
-		s := got[path].Preferences.TrainAI
-		if s.Preference != usage.Allowed || s.Line != line {
-			t.Errorf("%s: got %+v, want allowed in line %d", path, s, line)
-		}
-	}
-	if got["/about"].Use != usage.UseUnknown || got["/blog/1/open"].Use != usage.UseFull {
-		t.Errorf("got %v and %v", got["/about"].Use, got["/blog/1/open"].Use)
-	}
-	d, err := c.Robots.Check(t.Context(), "http://a.test/blog/1")
-	kit.Must(t, err)
-	if s := d.Usage.TrainAI; s.Preference != usage.Disallowed || s.Line != 3 {
-		t.Errorf("got %+v", s)
-	}
-}
-
-// TestUnknownIsAllowed checks that a use about which nothing is known is not denied.
-func TestUnknownIsAllowed(t *testing.T) {
-	web := robotstest.New(t, robotstest.Sites{
-		"a.test": {"/robots.txt": "User-agent: *\nContent-Usage: search=n, train-ai=maybe\n", "/": "x"},
-		"b.test": {"/robots.txt": 404, "/": "x"},
-	})
-	c := kit.Start(t, web, nil, kit.Training()...)
-	kit.Must(t, c.Visit("http://a.test/"))
-	kit.Must(t, c.Visit("http://b.test/"))
-	if got := c.Robots.Stats().Usage; got.TrainAI.Unknown != 2 || got.Search.Disallowed != 1 {
-		t.Errorf("got %+v", got)
 	}
 }
 
@@ -281,34 +238,6 @@ func TestUsageAtTheTimeOfTheFetch(t *testing.T) {
 	})
 }
 
-// TestUsageChangesWhileWaiting checks that a page that waits is judged by the robots.txt in force
-// when it is sent.
-func TestUsageChangesWhileWaiting(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 50000\n", "*": "x"}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, []colly.CollectorOption{colly.Async()}, kit.Training()...)
-		web.Set("a.test", kit.TDMURI, http.StatusNotFound)
-		c.Visit("http://a.test/1")
-		c.Visit("http://a.test/2")
-		time.Sleep(time.Hour)
-		web.Set("a.test", "/robots.txt", "User-agent: *\nCrawl-delay: 50000\nContent-Usage: train-ai=n\n")
-		c.Wait()
-		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 13h53m20s "+kit.TDMURI+", 27h46m40s /robots.txt")
-		if n := len(c.Denied); n != 2 {
-			t.Errorf("%d pages denied, want 2: %v", n, c.Denied)
-		}
-	})
-}
-
-// TestUsageDryRun checks that a dry run reports and sends.
-func TestUsageDryRun(t *testing.T) {
-	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoTrain, "/x": "x"}})
-	c := kit.Start(t, web, nil, kit.Training(collyrobots.DryRun())...)
-	c.Impolite = true
-	kit.Must(t, c.Visit("http://a.test/x"))
-	kit.WantURIs(t, web, "a.test", "/robots.txt "+kit.TDMURI+" /x")
-	kit.WantDenied(t, c, "http://a.test/x", report.ReasonUsage, 0)
-}
-
 // TestUsageForHosts checks that purposes may differ between hosts, and that a host may be exempt.
 func TestUsageForHosts(t *testing.T) {
 	site := robotstest.Site{"/robots.txt": "User-agent: *\nContent-Usage: search=y, train-ai=n\n", "/": "x"}
@@ -364,20 +293,6 @@ func TestUsageShadow(t *testing.T) {
 	}
 }
 
-// TestUsageRedirect checks that the target of a redirect is judged by its own site.
-func TestUsageRedirect(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{
-		"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 10\n", "/": http.RedirectHandler("http://b.test/x", http.StatusFound)},
-		"b.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 10\nContent-Usage: /x train-ai=n\n", "/x": "x", "/y": "x"},
-	}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, kit.Training()...)
-		c.Visit("http://a.test/")
-		kit.Must(t, c.Visit("http://b.test/y"))
-		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 10s "+kit.TDMURI+", 20s /")
-		kit.WantSchedule(t, web, "b.test", "20s /robots.txt, 30s "+kit.TDMURI+", 40s /y")
-	})
-}
-
 // TestUsageOfClients checks Transport and Acquire.
 func TestUsageOfClients(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoTrain, "/open/1": "x", "/open/2": "x", "/x": "x"}}, func(t *testing.T, web *robotstest.Web) {
@@ -410,50 +325,6 @@ func TestUsageOfClients(t *testing.T) {
 	})
 }
 
-// TestUsageFrontier checks that pages that are denied do not stay in a urlstore.Store.
-func TestUsageFrontier(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoTrain, "/open/1": "x", "/open/2": "x", "/x": "x"}}, func(t *testing.T, web *robotstest.Web) {
-		pages := kit.NewMemoryStore()
-		c := kit.Start(t, web, []colly.CollectorOption{colly.Async()}, kit.Training(collyrobots.Frontier(pages))...)
-		for _, path := range []string{"/x", "/open/1", "/open/2"} {
-			kit.Must(t, c.Visit("http://a.test"+path))
-		}
-		c.Wait()
-		kit.WantPace(t, web, "a.test", 10*time.Second, 4)
-		kit.WantSortedURIs(t, web, "a.test", kit.TDMURI+" /open/1 /open/2 /robots.txt")
-		states := pages.States()
-		if len(states[kit.IsDone]) != 2 || len(states[kit.IsDenied]) != 1 {
-			t.Errorf("got %v", states)
-		}
-	})
-}
-
-// TestUsageStore checks that a robots.txt from a Store has its preferences.
-func TestUsageStore(t *testing.T) {
-	records := store.Memory()
-	for range 2 {
-		web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nContent-Usage: train-ai=n\n", "/": "x"}})
-		c := kit.Start(t, web, nil, kit.Training(collyrobots.Store(records))...)
-		c.Impolite = true // the second run does not fetch robots.txt
-		c.Visit("http://a.test/")
-		kit.WantDenied(t, c, "http://a.test/", report.ReasonUsage, 0)
-		kit.Must(t, c.Robots.Close())
-	}
-}
-
-// TestUsageSitemaps checks that sitemaps are read although the use of pages is disallowed, and that
-// such pages are not fed.
-func TestUsageSitemaps(t *testing.T) {
-	web := robotstest.New(t, robotstest.Sites{"a.test": {
-		"/robots.txt": "User-agent: *\nContent-Usage: train-ai=n\nContent-Usage: /open train-ai=y\nSitemap: http://a.test/map.xml\n",
-		"/map.xml":    `<urlset><url><loc>http://a.test/x</loc></url><url><loc>http://a.test/open/1</loc></url></urlset>`,
-		"/open/":      "x", "/open/1": "x", "/x": "x",
-	}})
-	c := kit.Start(t, web, nil, kit.Training(collyrobots.FollowSitemaps(collyrobots.Feed{}))...)
-	kit.Must(t, c.Visit("http://a.test/open/"))
-	kit.WantURIs(t, web, "a.test", "/robots.txt "+kit.TDMURI+" /open/ /map.xml /open/1")
-}
-
 // TestUsageAfterClose checks that Usage works after Close, and with odd arguments.
 func TestUsageAfterClose(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nContent-Usage: train-ai=n\n", "/": "x"}})
@@ -474,27 +345,4 @@ func TestUsageAfterClose(t *testing.T) {
 	if got := none.Usage(last); got.Preferences != (usage.Preferences{}) {
 		t.Errorf("got %+v", got)
 	}
-}
-
-// TestUsageOfCachedPage checks a page from the collector's cache, which is neither requested nor
-// counted.
-func TestUsageOfCachedPage(t *testing.T) {
-	web := robotstest.New(t, robotstest.Sites{"a.test": {
-		"/robots.txt": "User-agent: *\nContent-Usage: train-ai=n\n", kit.TDMURI: kit.ReservedAll, "/1": headers("x", "Content-Usage", "search=n"),
-	}})
-	dir := t.TempDir()
-	for i := range 2 {
-		c := kit.Start(t, web, []colly.CollectorOption{colly.CacheDir(dir)}, collyrobots.Purpose(usage.TrainAI), collyrobots.TDMRep())
-		var got usage.Preferences
-		c.OnResponse(func(r *colly.Response) { got = c.Robots.Usage(r).Preferences })
-		kit.Must(t, c.Visit("http://a.test/1"))
-		if got.TrainAI.Name != "robots.txt" || got.AIUse.Name != "tdmrep.json" || got.Search.Name != "Content-Usage" {
-			t.Errorf("%d: got %+v", i, got)
-		}
-		if counted := c.Robots.Stats().Usage != nil; counted != (i == 0) {
-			t.Errorf("%d: counted: %v", i, counted)
-		}
-		kit.Must(t, c.Robots.Close())
-	}
-	kit.WantURIs(t, web, "a.test", "/robots.txt "+kit.TDMURI+" /1 /robots.txt "+kit.TDMURI)
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/collyrobots/collyrobots/internal/sigverify"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
-	"github.com/collyrobots/collyrobots/store"
 	"github.com/collyrobots/collyrobots/usage"
 	"github.com/collyrobots/collyrobots/webbotauth"
 )
@@ -169,51 +168,6 @@ func testEveryRequestIsSigned(t *testing.T, start kit.Starter) {
 			})
 		})
 	}
-}
-
-// TestSignedOverHTTP2 crawls over connections that requests share.
-func TestSignedOverHTTP2(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(20, kit.NoDenys)}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, kit.Async, collyrobots.SignRequests(newSigner(t, webbotauth.Draft)))
-		c.Transport.ForceAttemptHTTP2 = true
-		for i := range 20 {
-			kit.Must(t, c.Visit(fmt.Sprint("https://a.test/", i)))
-		}
-		c.Wait()
-		if n := len(web.Log("")); n != 21 {
-			t.Errorf("%d requests, want 21", n)
-		}
-		wantSigned(t, web, webbotauth.Draft)
-	})
-}
-
-// A wrapped is a transport that is not an http.Transport.
-type wrapped struct {
-	http.RoundTripper
-	t *testing.T
-}
-
-func (w wrapped) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Header.Get("Signature") == "" {
-		w.t.Errorf("%s arrives without a signature", req.URL)
-	}
-	return w.RoundTripper.RoundTrip(req.Clone(req.Context()))
-}
-
-// TestOtherTransportsGetSignedRequests checks a transport of the user that clones requests.
-func TestOtherTransportsGetSignedRequests(t *testing.T) {
-	kit.ForEachClient(t, func(t *testing.T, start kit.Starter) {
-		kit.InBubble(t, signedSites(), func(t *testing.T, web *robotstest.Web) {
-			c := start(t, web, nil, collyrobots.SignRequests(newSigner(t, webbotauth.Cloudflare)))
-			c.WithTransport(wrapped{RoundTripper: c.Transport, t: t})
-			kit.Must(t, c.Visit("http://a.test/moved"))
-			for _, r := range web.Log("") {
-				if r.Header.Get("Signature") == "" {
-					t.Errorf("%s is not signed", r.URI)
-				}
-			}
-		})
-	})
 }
 
 // TestRetryIsSignedAgain checks that the headers that Colly's Retry keeps have no signature, so
@@ -404,24 +358,6 @@ func TestWhenAskedKeepsTheDelay(t *testing.T) {
 	})
 }
 
-// TestWhenAskedUnderSharedPace checks that requests that are sent again take leases of their
-// own, and that one process reads the robots.txt for both.
-func TestWhenAskedUnderSharedPace(t *testing.T) {
-	kit.ForEachClient(t, func(t *testing.T, start kit.Starter) {
-		v := newVerifier(webbotauth.Draft)
-		kit.InBubble(t, robotstest.Sites{
-			"a.test": {"/robots.txt": asks(v, "", "User-agent: *\nCrawl-delay: 10\n"), "/1": asks(v, "", "<p>"), "/2": asks(v, "", "<p>")},
-		}, func(t *testing.T, web *robotstest.Web) {
-			opts := []collyrobots.Option{collyrobots.SharedPace(kit.Shared(t)), collyrobots.Store(store.Memory()), collyrobots.SignRequests(whenAsked(t))}
-			one := start(t, web, nil, opts...)
-			two := start(t, web, nil, opts...)
-			kit.Must(t, one.Visit("http://a.test/1"))
-			kit.Must(t, two.Visit("http://a.test/2"))
-			kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 1ms /robots.txt, 10.001s /1, 20.001s /2, 30.001s /2")
-		})
-	})
-}
-
 // TestNonceOfTheSite checks that a request is sent again once with the nonce that a site asks for,
 // in both modes.
 func TestNonceOfTheSite(t *testing.T) {
@@ -516,29 +452,6 @@ func afterTime(d time.Duration, answer http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// TestThrottledRequestIsNotSentAgain checks a site that asks for another signature with 429: the
-// program gets the response, and the next request is signed.
-func TestThrottledRequestIsNotSentAgain(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {
-		"/robots.txt": kit.NoDenys,
-		"/1": http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
-			out.Header().Set("Accept-Signature", `sig=("@authority");nonce="n"`)
-			out.WriteHeader(http.StatusTooManyRequests)
-		}),
-		"/2": robotstest.Page(),
-	}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.SignRequests(whenAsked(t)))
-		c.Visit("http://a.test/1")
-		kit.Must(t, c.Visit("http://a.test/2"))
-		kit.WantURIs(t, web, "a.test", "/robots.txt /1 /2")
-		last := web.Log("a.test")[2]
-		if !strings.Contains(last.Header.Get("Signature-Input"), `;nonce="n";`) {
-			t.Errorf("/2: header %v", last.Header)
-		}
-		kit.Must(t, verify(newVerifier(webbotauth.Draft), last))
-	})
-}
-
 // TestAcquireDoesNotSign checks that Acquire leaves the request alone, that the program can sign
 // it, and that a response that asks for a signature ends the Turn like any other.
 func TestAcquireDoesNotSign(t *testing.T) {
@@ -568,46 +481,6 @@ func TestAcquireDoesNotSign(t *testing.T) {
 	})
 }
 
-// TestSigningManyRequests signs requests of many goroutines, while the key changes.
-func TestSigningManyRequests(t *testing.T) {
-	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(200, kit.NoDenys), "b.test": robotstest.Pages(200, kit.NoDenys)})
-	signer := newSigner(t, webbotauth.Draft)
-	other := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{8}, ed25519.SeedSize))
-	_, client := kit.NewRobots(t, web, collyrobots.SignRequests(signer))
-	var wg sync.WaitGroup
-	for i := range 8 {
-		wg.Go(func() {
-			for j := range 25 {
-				_, err := kit.Get(client, fmt.Sprintf("http://%c.test/%d", 'a'+j%2, i*25+j))
-				if err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	for i := range 50 {
-		kit.Must(t, signer.SetKey([]ed25519.PrivateKey{other, signingKey}[i%2]))
-	}
-	wg.Wait()
-	keys := make(map[string]ed25519.PublicKey)
-	for _, key := range []ed25519.PrivateKey{other, signingKey} {
-		public := key.Public().(ed25519.PublicKey)
-		keys[webbotauth.KeyID(public)] = public
-	}
-	v := newVerifier(webbotauth.Draft)
-	v.Key = func(id string) ed25519.PublicKey { return keys[id] }
-	log := web.Log("")
-	if len(log) != 202 {
-		t.Errorf("%d requests, want 202", len(log))
-	}
-	for _, r := range log {
-		message := sigverify.Message{Method: r.Method, Scheme: r.Scheme, Host: r.Host, Target: r.URI, Header: r.Header}
-		if err := v.Verify(message, r.Time.Add(time.Second)); err != nil {
-			t.Errorf("%s%s: %v", r.Host, r.URI, err)
-		}
-	}
-}
-
 // TestRequestThatCannotBeSigned checks that such a request is sent without a signature, and that
 // this is logged once.
 func TestRequestThatCannotBeSigned(t *testing.T) {
@@ -627,25 +500,6 @@ func TestRequestThatCannotBeSigned(t *testing.T) {
 		}
 		if got, want := *c.Robots.Stats().Signatures, (report.SignatureStats{Signed: 1, Failed: 2}); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
-		}
-	})
-}
-
-// TestFTPIsNotSigned checks that a transport that speaks ftp gets no signatures.
-func TestFTPIsNotSigned(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": nil}, func(t *testing.T, web *robotstest.Web) {
-		p, _ := kit.NewRobots(t, web, collyrobots.SignRequests(newSigner(t, webbotauth.Draft)))
-		requests := 0
-		ftp := &kit.FTPServer{Began: time.Now(), Files: map[string]string{"/1": "one"}}
-		client := &http.Client{Transport: p.Transport(kit.RoundTripper(func(req *http.Request) (*http.Response, error) {
-			requests++
-			unsignedHeaders(t, req.URL.String(), req.Header)
-			return ftp.RoundTrip(req)
-		}))}
-		_, err := kit.Get(client, "ftp://a.test/1")
-		kit.Must(t, err)
-		if requests != 2 {
-			t.Errorf("%d requests, want 2", requests)
 		}
 	})
 }

@@ -370,32 +370,6 @@ func TestLinksOfTheNextPage(t *testing.T) {
 	})
 }
 
-// The Context of a page has the same values before and after the response, and shares them with the
-// pages that it leads to.
-func TestContextIsShared(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {
-		"/0": `<a href="/1" rel="nofollow">1</a><a href="/2">2</a>`,
-		"*":  robotstest.Page(),
-	}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.EnforceRobotsTags())
-		seen := ""
-		c.OnRequest(func(r *colly.Request) { r.Ctx.Put("request", r.URL.Path) })
-		c.OnHTML("a[href]", func(e *colly.HTMLElement) {
-			e.Response.Ctx.Put("link", e.Attr("href"))
-			e.Request.Visit(e.Attr("href"))
-			seen += " " + e.Response.Ctx.Get("scraped")
-		})
-		c.OnScraped(func(r *colly.Response) {
-			seen += " " + r.Ctx.Get("request") + r.Ctx.Get("link")
-			r.Ctx.Put("scraped", r.Request.URL.Path)
-		})
-		kit.Must(t, c.Visit("http://a.test/0"))
-		if want := "  /2/2 /2 /2/2"; seen != want {
-			t.Errorf("got %q, want %q", seen, want)
-		}
-	})
-}
-
 // A denied link that OnDenied retries again and again is denied each time, until the row is ended.
 func TestRetryOfNofollow(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": {
@@ -478,20 +452,6 @@ func TestNofollowInEncodedPages(t *testing.T) {
 	})
 }
 
-// The permission to ignore a robots.txt does not allow links with nofollow of another site.
-func TestNofollowWithPermission(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{
-		"a.test": {"/0": `<a href="http://b.test/1" rel="nofollow">1</a><a href="http://b.test/2">2</a>`},
-		"b.test": {"*": robotstest.Page()},
-	}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.EnforceRobotsTags(), collyrobots.ForHosts("b.test", collyrobots.IgnoreRobotsWithPermission()))
-		c.Impolite = true
-		followAll(c)
-		kit.Must(t, c.Visit("http://a.test/0"))
-		kit.WantURIs(t, web, "b.test", "/2")
-	})
-}
-
 // Clones share the pages that they have visited with the collector, and obey nofollow.
 func TestNofollowInClones(t *testing.T) {
 	for name, opts := range map[string][]collyrobots.Option{"plain": nil, "frontier": {collyrobots.Frontier(kit.NewMemoryStore())}} {
@@ -512,49 +472,6 @@ func TestNofollowInClones(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A crawl with Frontier that is interrupted reads the links of its pages again.
-func TestNofollowInTheNextRun(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {
-		"/robots.txt": "User-agent: *\nCrawl-delay: 10",
-		"/0":          `<a href="/1" rel="nofollow">1</a><a href="/2">2</a><a href="/3">3</a>`,
-		"/3":          `<a href="/1" rel="nofollow">1</a><a href="/4">4</a>`,
-		"*":           robotstest.Page(),
-	}}, func(t *testing.T, web *robotstest.Web) {
-		store := kit.NewMemoryStore()
-		c := kit.Start(t, web, kit.Async, collyrobots.EnforceRobotsTags(), collyrobots.Frontier(store))
-		followAll(c)
-		kit.Must(t, c.Visit("http://a.test/0"))
-		time.Sleep(25 * time.Second)
-		kit.Must(t, c.Robots.Close())
-		c.Wait()
-		store = store.Reopen()
-		c = kit.Start(t, web, kit.Async, collyrobots.EnforceRobotsTags(), collyrobots.Frontier(store))
-		followAll(c)
-		kit.Must(t, c.Visit("http://a.test/0"))
-		c.Wait()
-		log := kit.URIsOf(web.Log("a.test"))
-		if strings.Contains(log, "/1") || !strings.Contains(log, "/4") {
-			t.Errorf("requests %s", log)
-		}
-	})
-}
-
-// Pages that sitemaps list have no page that links to them.
-func TestNofollowAndSitemaps(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {
-		"/robots.txt":  "Sitemap: http://a.test/sitemap.xml",
-		"/sitemap.xml": robotstest.Sitemap("http://a.test/1", "http://a.test/0"),
-		"/0":           withHeaders(`<a href="/1">1</a><a href="/2">2</a>`, "X-Robots-Tag: nofollow"),
-		"/1":           `<a href="/3" rel="nofollow">3</a>`,
-		"*":            robotstest.Page(),
-	}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.EnforceRobotsTags(), collyrobots.FollowSitemaps(collyrobots.Feed{WellKnown: true}))
-		followAll(c)
-		kit.Must(t, c.Visit("http://a.test/0"))
-		kit.WantSortedURIs(t, web, "a.test", "/0 /1 /robots.txt /sitemap.xml")
-	})
 }
 
 func TestMayFollow(t *testing.T) {
@@ -629,27 +546,6 @@ func TestNamesInRobotsTags(t *testing.T) {
 	})
 }
 
-// A large page with very many links is read in a bounded time.
-func TestHugePageWithNofollow(t *testing.T) {
-	var b strings.Builder
-	for i := range 100_000 {
-		fmt.Fprintf(&b, `<a href="/%d" rel="nofollow">x</a>`, i)
-	}
-	b.WriteString(`<a href="/5">5</a>`)
-	kit.InBubble(t, robotstest.Sites{"a.test": {"/0": b.String(), "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.EnforceRobotsTags())
-		c.OnResponse(func(r *colly.Response) {
-			if r.Request.URL.Path == "/0" {
-				for _, link := range []string{"/5", "/6", "/99999"} {
-					r.Request.Visit(link)
-				}
-			}
-		})
-		kit.Must(t, c.Visit("http://a.test/0"))
-		kit.WantURIs(t, web, "a.test", "/robots.txt /0 /5")
-	})
-}
-
 // TestCutPageWithNofollow checks a page that is longer than the collector reads. The links in the
 // part that was read have their rules, also the one that is cut off.
 func TestCutPageWithNofollow(t *testing.T) {
@@ -663,64 +559,4 @@ func TestCutPageWithNofollow(t *testing.T) {
 		kit.Must(t, c.Visit("http://a.test/0"))
 		kit.WantURIs(t, web, "a.test", "/robots.txt /0 /d/2")
 	})
-}
-
-// TestNofollowInTwoCollectors checks that a page is not the page of requests of another collector,
-// and that both collectors of a plugin obey the rules of their own pages.
-func TestNofollowInTwoCollectors(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {
-		"/0": `<a href="/1" rel="nofollow">1</a><a href="/2">2</a>`,
-		"/2": `<a href="/3" rel="nofollow">3</a><a href="/4">4</a>`,
-		"*":  robotstest.Page(),
-	}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.EnforceRobotsTags())
-		second := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
-		second.WithTransport(c.Transport)
-		kit.Must(t, c.Robots.Attach(second))
-		second.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
-		c.OnHTML("a[href]", func(e *colly.HTMLElement) { second.Visit(e.Request.AbsoluteURL(e.Attr("href"))) })
-		kit.Must(t, c.Visit("http://a.test/0"))
-		kit.WantURIs(t, web, "a.test", "/robots.txt /0 /1 /2 /4")
-	})
-}
-
-// TestNofollowRace has many pages at a time. Half of them have nofollow for the links of the
-// others. Each linked page is requested exactly once, although Colly marks a URL as visited before
-// it is known which page has led to it.
-func TestNofollowRace(t *testing.T) {
-	for name, opts := range map[string]func() []collyrobots.Option{
-		"plain":    func() []collyrobots.Option { return nil },
-		"frontier": func() []collyrobots.Option { return []collyrobots.Option{collyrobots.Frontier(kit.NewMemoryStore())} },
-	} {
-		t.Run(name, func(t *testing.T) {
-			site := robotstest.Site{"*": robotstest.Page()}
-			var first []string
-			var with, without strings.Builder
-			for i := range 20 {
-				fmt.Fprintf(&with, `<a href="/linked?%d" rel="nofollow">x</a>`, i)
-				fmt.Fprintf(&without, `<a href="/linked?%d">x</a>`, i)
-				first = append(first, fmt.Sprint("/a", i), fmt.Sprint("/b", i), fmt.Sprint("/c", i))
-			}
-			for i := range 20 {
-				site[fmt.Sprint("/a", i)] = with.String()
-				site[fmt.Sprint("/b", i)] = without.String()
-				site[fmt.Sprint("/c", i)] = withHeaders(without.String(), "X-Robots-Tag: nofollow")
-			}
-			site["/0"] = robotstest.Page(first...)
-			web := robotstest.New(t, robotstest.Sites{"a.test": site})
-			c := kit.Start(t, web, kit.Async, append(opts(), collyrobots.EnforceRobotsTags())...)
-			followAll(c)
-			kit.Must(t, c.Visit("http://a.test/0"))
-			c.Wait()
-			requests := make(map[string]int)
-			for _, uri := range web.Log("a.test").URIs() {
-				requests[uri]++
-			}
-			for i := range 20 {
-				if n := requests[fmt.Sprint("/linked?", i)]; n != 1 {
-					t.Errorf("%d requests of link %d", n, i)
-				}
-			}
-		})
-	}
 }

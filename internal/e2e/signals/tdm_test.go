@@ -117,21 +117,6 @@ func TestTDMAnswers(t *testing.T) {
 	}
 }
 
-// TestTDMThrottled checks that 429 and Retry-After hold back the pages too.
-func TestTDMThrottled(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {
-		"/robots.txt": kit.TenSeconds, "/1": "x",
-		kit.TDMURI: func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Retry-After", "600")
-			w.WriteHeader(http.StatusTooManyRequests)
-		},
-	}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, kit.Training()...)
-		kit.Must(t, c.Visit("http://a.test/1"))
-		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 10s "+kit.TDMURI+", 10m10s /1")
-	})
-}
-
 // TestTDMDenied checks that the file is not requested if robots.txt denies it, and that it is
 // requested when robots.txt allows it.
 func TestTDMDenied(t *testing.T) {
@@ -206,41 +191,6 @@ func TestTDMFileBeforeHeader(t *testing.T) {
 	})
 }
 
-// TestTDMOnce checks that many pages at once cause one request, that they wait for it, and that the
-// pages of other sites do not.
-func TestTDMOnce(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{
-		"a.test": {"/robots.txt": kit.TenSeconds, kit.TDMURI: kit.FreeAll, "*": "x"},
-		"b.test": {"/robots.txt": kit.NoDenys, "/1": "x"},
-	}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, kit.Async, kit.Training()...)
-		for i := range 20 {
-			kit.Must(t, c.Visit(fmt.Sprintf("http://a.test/%d", i)))
-		}
-		kit.Must(t, c.Visit("http://b.test/1"))
-		c.Wait()
-		if n := kit.CountURI(web, kit.TDMURI); n != 1 {
-			t.Errorf("%d requests", n)
-		}
-		kit.WantPace(t, web, "a.test", 10*time.Second, 22)
-		kit.WantSchedule(t, web, "b.test", "0s /robots.txt, 0s "+kit.TDMURI+", 0s /1")
-	})
-}
-
-// TestTDMOfSchemes checks that http and https have files of their own and share the delay of the
-// host.
-func TestTDMOfSchemes(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.TenSeconds, kit.TDMURI: kit.FreeAll, "*": "x"}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, kit.Training()...)
-		kit.Must(t, c.Visit("http://a.test/1"))
-		kit.Must(t, c.Visit("https://a.test/1"))
-		kit.WantPace(t, web, "a.test", 10*time.Second, 6)
-		if n := kit.CountURI(web, kit.TDMURI); n != 2 {
-			t.Errorf("%d requests", n)
-		}
-	})
-}
-
 // TestTDMContextEnds checks that a page whose context ends while it reads the file fails, and that
 // another page then reads it.
 func TestTDMContextEnds(t *testing.T) {
@@ -302,19 +252,6 @@ func TestTDMCheck(t *testing.T) {
 	})
 }
 
-// TestTDMHostHeader checks that no file is requested for a site that a Host header names.
-func TestTDMHostHeader(t *testing.T) {
-	web := robotstest.New(t, robotstest.Sites{"10.0.0.1": {"*": func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == kit.TDMURI {
-			t.Error("the TDMRep file was requested")
-		}
-		fmt.Fprint(w, "")
-	}}})
-	c := kit.Start(t, web, nil, kit.Training()...)
-	c.Impolite = true
-	kit.Must(t, c.Request(http.MethodGet, "http://10.0.0.1/1", nil, nil, http.Header{"Host": {"shop.test"}}))
-}
-
 // TestTDMEvents checks the kind of the request in events, and that the crawler has its name.
 func TestTDMEvents(t *testing.T) {
 	var agent string
@@ -333,84 +270,6 @@ func TestTDMEvents(t *testing.T) {
 	if got := strings.Join(kinds, " "); got != "robots tdmrep page" || agent != "ExampleBot/1.0" {
 		t.Errorf("got %s, agent %q", got, agent)
 	}
-}
-
-// TestTDMChangedURL checks a page whose URL a callback changes to another site, and that the pace of
-// both hosts is kept.
-func TestTDMChangedURL(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{
-		"a.test": {"/robots.txt": kit.TenSeconds, "/1": "x", "/2": "x"},
-		"b.test": {"/robots.txt": kit.TenSeconds, kit.TDMURI: kit.FreeAll, "/1": "x"},
-	}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, kit.Training()...)
-		c.OnRequest(func(r *colly.Request) {
-			if r.URL.Path == "/1" {
-				r.URL.Host = "b.test"
-			}
-		})
-		kit.Must(t, c.Visit("http://a.test/1"))
-		kit.Must(t, c.Visit("http://a.test/2"))
-		kit.WantNoSooner(t, web, "a.test", 10*time.Second, 3)
-		kit.WantNoSooner(t, web, "b.test", 10*time.Second, 3)
-	})
-}
-
-// TestTDMRedirectPatience checks a redirect to a site with a long delay, which waits for two files.
-func TestTDMRedirectPatience(t *testing.T) {
-	for _, tc := range []struct {
-		delay int
-		want  string
-	}{
-		{29, "0s /robots.txt, 29s " + kit.TDMURI + ", 58s /x"},
-		{40, "0s /robots.txt, 40s " + kit.TDMURI + ", 1m20s /x"},
-		{70, "0s /robots.txt, 1m10s " + kit.TDMURI + ", 2m20s /x"},
-	} {
-		kit.InBubble(t, robotstest.Sites{
-			"a.test": {"/robots.txt": 404, "/1": http.RedirectHandler("http://b.test/x", http.StatusFound)},
-			"b.test": {"/robots.txt": fmt.Sprintf("User-agent: *\nCrawl-delay: %d\n", tc.delay), "/x": "x"},
-		}, func(t *testing.T, web *robotstest.Web) {
-			c := kit.Start(t, web, nil, kit.Training()...)
-			kit.Must(t, c.Visit("http://a.test/1"))
-			kit.WantSchedule(t, web, "b.test", tc.want)
-		})
-	}
-}
-
-// TestTDMStopped checks that a host that StopRefused has stopped gets no request for the file.
-func TestTDMStopped(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "/1": 403, "/2": 403}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, kit.Training(collyrobots.StopRefused(1))...)
-		c.Visit("http://a.test/1")
-		c.Visit("https://a.test/2")
-		kit.WantURIs(t, web, "a.test", "/robots.txt "+kit.TDMURI+" /1 /robots.txt")
-		if err := c.Denied["https://a.test/2"]; err == nil {
-			t.Error("the page of a stopped host is not denied")
-		}
-	})
-}
-
-// TestTDMSharedPace checks that the request for the file keeps the pace that processes share.
-func TestTDMSharedPace(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.TenSeconds, kit.TDMURI: kit.FreeAll, "/1": "x"}}, func(t *testing.T, web *robotstest.Web) {
-		sharing := kit.Shared(t)
-		for range 2 {
-			c := kit.Start(t, web, nil, kit.Training(collyrobots.SharedPace(sharing))...)
-			kit.Must(t, c.Visit("http://a.test/1"))
-		}
-		if gap := web.Log("a.test").MinGap(); gap < 10*time.Second {
-			t.Errorf("gap %v: %v", gap, web.Log("a.test"))
-		}
-	})
-}
-
-// TestTDMVisitTime checks that the file is requested only in the hours when the site wants
-// requests.
-func TestTDMVisitTime(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nVisit-time: 0600-0700\n", kit.TDMURI: kit.FreeAll, "/1": "x"}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, kit.Training(collyrobots.HonorDelays())...)
-		kit.Must(t, c.Visit("http://a.test/1"))
-		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 6h0m0s "+kit.TDMURI+", 6h0m0s /1")
-	})
 }
 
 // TestTDMIsOptional checks that the file is requested only with the option TDMRep, with or without a

@@ -439,6 +439,26 @@ func TestMinGapIsMeasuredUnderADelay(t *testing.T) {
 	})
 }
 
+// TestMinGapWithoutUnsentRequests checks that no gap begins or ends at a request that was never written.
+func TestMinGapWithoutUnsentRequests(t *testing.T) {
+	underRules(t, Rules{MinDelay: time.Second}, func(t *testing.T, w *world) {
+		for i, test := range []struct {
+			written bool
+			want    time.Duration
+		}{{false, 0}, {false, 0}, {true, 0}, {false, 0}, {false, 0}, {true, 3 * time.Second}, {true, time.Second}} {
+			var ticket Ticket
+			w.Start(t.Context(), &ticket, true)
+			if !test.written {
+				ticket.NotSent()
+			}
+			ticket.End()
+			if s := w.Stats(time.Now()); s.MinGap != test.want || s.GapOverDelay != test.want.Seconds() {
+				t.Errorf("after request %d: MinGap is %v, %.2f of the delay, want %v", i, s.MinGap, s.GapOverDelay, test.want)
+			}
+		}
+	})
+}
+
 // TestDelaysOfAnyLengthAreExact checks that unusual delays neither let a request start early nor
 // make the wait loop spin.
 func TestDelaysOfAnyLengthAreExact(t *testing.T) {

@@ -58,10 +58,11 @@ type paced struct {
 	crawlDelays []*crawlDelay
 	longest     *crawlDelay   // of those in force; nil if it has to be found again
 	hasSchedule bool          // there are hours, or one of the crawlDelays has had a schedule
+	unwritten   bool          // the request of the last moment was never written
 	share       float32       // of Rules.Jitter, in [0, 1]: for the gap after the last start, see gapAfter
 	hours       *hostSchedule // Rules.Hours of all hosts of the group; nil if none has hours
 	notBefore   instant       // the end of the last Retry-After; 0 if there was none
-	before      instant       // the moment before the last one; 0 if no delay was in force at the last one
+	before      instant       // the moment of the written request before the last one; 0 if no delay was in force at the last moment
 	required    time.Duration // the delay that was in force at the last moment; 0 if none was kept
 	gaps        gaps          // the gaps before the last moment
 	waited      time.Duration // see Host.addWait
@@ -441,6 +442,10 @@ func (l *limiter) setMoment(now instant, delay time.Duration) (gap time.Duration
 	p := l.ensurePaced()
 	l.drawShare()
 	p.gaps = p.gapsTo(previous)
+	if p.unwritten {
+		previous = p.before
+	}
+	p.unwritten = false
 	p.before = 0
 	p.required = 0
 	if delay > 0 {
@@ -450,6 +455,14 @@ func (l *limiter) setMoment(now instant, delay time.Duration) (gap time.Duration
 		}
 	}
 	return gap
+}
+
+// notSent records that the request of t was never written, so that no gap ends at its moment. If another
+// request has started since then, the gap has already been counted.
+func (l *limiter) notSent(t *Ticket) {
+	if l.paced != nil && t.at == l.moment {
+		l.paced.unwritten = true
+	}
 }
 
 // gaps returns the smallest gaps so far.
@@ -463,7 +476,7 @@ func (l *limiter) gaps() gaps {
 // gapsTo returns the smallest gaps of p including the one that ends at last, the last moment.
 func (p *paced) gapsTo(last instant) gaps {
 	e := p.gaps
-	if p.before == 0 {
+	if p.before == 0 || p.unwritten {
 		return e
 	}
 	gap := last.since(p.before)

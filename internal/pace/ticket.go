@@ -199,7 +199,7 @@ func (t *Ticket) Sent(now time.Time) {
 }
 
 // NotSent records that the request of t, which the transport has, is over and was never written.
-// The request is then not counted. The caller must call End afterwards.
+// Neither the request nor the gap before it is then counted. The caller must call End afterwards.
 func (t *Ticket) NotSent() {
 	g := t.lock()
 	if g == nil {
@@ -208,6 +208,7 @@ func (t *Ticket) NotSent() {
 	defer g.mu.Unlock()
 	if t.state == onWire {
 		t.state = started
+		g.notSent(t)
 	}
 }
 

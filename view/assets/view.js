@@ -92,7 +92,7 @@ function headline(m) {
   const g = m.gap_over_delay;
   set(byId("gap"), g ? times(g) : "–");
   byId("gap").classList.toggle("bad", g > 0 && g < 1);
-  set(byId("gap-why"), g ? (g < 1 ? "less than the delay" : "every request kept the delay of its host") : "no two requests to a host with a delay yet");
+  set(byId("gap-why"), g ? (g < 1 ? "the delay of the host, which is too short" : "the delay of the host, so every request kept it") : "no two requests to a host with a delay yet");
   set(byId("denied"), number(m.totals.denied));
   const by = [["rule", "by a rule of robots.txt"], ["unreachable", "robots.txt unreadable"], ["site_down", "site down"], ["delay", "crawl delay too long"],
     ["usage", "by usage preferences"], ["nofollow", "behind nofollow"], ["refused", "the host refuses"], ["budget", "over the budget"], ["other", "for other reasons"]];

@@ -71,6 +71,7 @@ func TestThePageShowsTheCrawl(t *testing.T) {
 	b.within(soon, has(`document.querySelector("#sitemap-list").innerText`, "http://shop.example/sitemap.xml"))
 	b.within(soon, `document.querySelectorAll("#rows .dots.page[d^=M]").length >= 4`)
 	b.within(soon, `/^[1-9]\d*\.\d/.test(document.querySelector("#gap").textContent)`)
+	b.within(soon, `[...document.querySelectorAll(".card .figure")].every(e => e.offsetHeight < 50)`) // one line each
 	b.quiet(c.page)
 }
 

@@ -134,7 +134,7 @@ func (p *Plugin) Acquire(ctx context.Context, req *http.Request) (*Turn, error) 
 	ctx, _, f := p.own(ctx)
 	q, err := p.gate.Acquire(ctx, req, f.Client)
 	if err != nil {
-		return nil, err
+		return nil, public(err)
 	}
 	return &Turn{q: q}, nil
 }

@@ -16,6 +16,7 @@ import (
 // deny logs a page that is not sent, or that would not be sent without the dry run, and calls
 // OnDenied.
 func (h *hooks) deny(r *colly.Request, err error) {
+	err = public(err)
 	h.onDenied.notSent(h.report, r.URL, err, h.dryRun)
 	o := outcomeOf(err)
 	if h.retries.Deny(r, o.denial()) > track.MaxDenials {
@@ -51,7 +52,7 @@ func (f onDenied) notSent(r *reporter.Reporter, u *url.URL, err error, dryRun bo
 	switch {
 	case dryRun:
 		level = slog.LevelInfo
-	case len(f) == 0 && o.denied != nil && o.denied.first:
+	case len(f) == 0 && o.denied != nil && o.denied.First:
 		level = slog.LevelInfo
 		message = "request denied, the first of its host; set OnDenied to get all denials"
 	}

@@ -540,8 +540,7 @@ func (c root) Refused(ctx context.Context, q *gate.Request, err error) error {
 		c.wire.Hosts.At(time.Now(), hostname.Of(u)).CountFailure()
 	}
 	switch {
-	case o.denied != nil:
-		o.denied.first = c.judge.CountDenied(q.Host, &o.denied.Decision, q.IDs)
+	case o.denied != nil: // the gate has counted it
 	case o.forbidden, o.late:
 		c.report.TellUnsent(u, err, failed, q.IDs)
 	case o.foreign: // another process requests it
@@ -552,13 +551,7 @@ func (c root) Refused(ctx context.Context, q *gate.Request, err error) error {
 			c.unsent.Add(o.Closed)
 		}
 	}
-	return &refusedError{cause: err, url: u.Redacted()}
-}
-
-// IsDenied implements gate.Root.
-func (root) IsDenied(err error) bool {
-	o := outcomeOf(err)
-	return o.denied != nil
+	return &refusedError{cause: public(err), url: u.Redacted()}
 }
 
 // IsFailure implements gate.Root.

@@ -305,7 +305,7 @@ func errorsOfRequests() map[string]error {
 		return err
 	}
 	redirect := denied(report.ReasonRule, nil)
-	redirect.redirect = true
+	redirect.denied = &judge.Denied{Decision: redirect.Decision, Redirect: true}
 	optional := denied(report.ReasonUnreachable, &policy.StatusError{Status: 403})
 	optional.Decision.Option = policy.OptionWhenForbidden
 	return map[string]error{

@@ -64,7 +64,6 @@ func New(opts ...Option) (*Plugin, error) {
 	j := judge.New(&config.Settings, w, policies)
 	j.DryRun = config.dryRun
 	j.Shard = config.shard
-	j.Disallow = disallowed
 	c := &core{
 		judge:     j,
 		settings:  j.Settings,

@@ -206,7 +206,7 @@ func (p *Plugin) MayFollow(page *colly.Request, href string) error {
 	now := time.Now()
 	host := p.wire.Hosts.At(now, a.Host)
 	v := judge.NofollowVerdict(now, host, p.settings.Of(host.Name()), a, from)
-	return p.judge.EnforceNow(&v, u)
+	return public(p.judge.EnforceNow(&v, u))
 }
 
 // tagsOf returns the rules that apply to a page. If html is true, it also reads the meta elements.

@@ -190,7 +190,7 @@ func (f *feeder) judge(ctx context.Context, t judge.Target, from exchange.Origin
 	if err != nil {
 		return judge.Verdict{}, err
 	}
-	return v, f.sitemaps.EnforceNow(&v, t.URL)
+	return v, public(f.sitemaps.EnforceNow(&v, t.URL))
 }
 
 // Get implements feed.Crawl.

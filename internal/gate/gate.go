@@ -34,11 +34,9 @@ type Gate struct {
 
 // A Root is what the root package does for the gate.
 type Root interface {
-	// Refused reports that q is not sent because of err. It returns the error that a *url.Error has to
-	// wrap. ctx is the context of q.
+	// Refused reports that q is not sent because of err, unless that is a *judge.Denied, which is
+	// reported already. It returns the error that a *url.Error has to wrap. ctx is the context of q.
 	Refused(ctx context.Context, q *Request, err error) error
-	// IsDenied reports whether err is that of a request that is denied.
-	IsDenied(err error) bool
 	// IsFailure reports whether a page has failed because of err, unless the crawl has ended. See
 	// report.HostStats.Failed.
 	IsFailure(err error) bool
@@ -71,8 +69,8 @@ func (g *Gate) Refusals(host string) stop.Status { return g.refusals.hosts.Statu
 func (g *Gate) PagesSent(host string) int { return g.pageLimit.sent.Used(host) }
 
 // check decides whether q may be sent, by the robots.txt in force now, which it fetches if
-// necessary. It returns nil if q may be sent. Otherwise the error says why not: that of
-// Judge.Disallow, a *report.PrivateNetworkError, ErrRedirectWait, or an error of Judge.Verdict. In a dry
+// necessary. It returns nil if q may be sent. Otherwise the error says why not: a *judge.Denied,
+// a *report.PrivateNetworkError, ErrRedirectWait, or an error of Judge.Verdict. In a dry
 // run it returns nil instead of the first of these, which is then in q.dry.
 func (g *Gate) check(ctx context.Context, q *Request) error {
 	if err := g.protect(q); err != nil {
@@ -142,7 +140,26 @@ func robotsAtPrivateAddress(pol *policy.Policy, guard *report.PrivateNetworkErro
 // Reject ends q, which is not sent because of err. ctx is the context of q. Reject returns the error
 // that a *url.Error has to wrap.
 func (g *Gate) Reject(ctx context.Context, q *Request, err error) error {
-	refused := g.Refused(ctx, q, err)
+	refused := g.refused(ctx, q, err)
 	q.Close()
 	return refused
+}
+
+// refused counts q, which is not sent because of err, and returns the error that a *url.Error has to
+// wrap.
+func (g *Gate) refused(ctx context.Context, q *Request, err error) error {
+	d := deniedBy(err)
+	if d != nil {
+		d.First = g.CountDenied(q.Host, &d.Decision, q.IDs)
+	}
+	return g.Refused(ctx, q, err)
+}
+
+// deniedBy returns the decision of err, or nil if err is not that of a request that is denied.
+func deniedBy(err error) *judge.Denied {
+	var d *judge.Denied
+	if errors.As(err, &d) {
+		return d
+	}
+	return nil
 }

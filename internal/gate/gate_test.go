@@ -362,7 +362,7 @@ func TestTurns(t *testing.T) {
 				t.Errorf("%s: %d requests, %d failed, %d refusals, marks %b", test.name, s.Requests, s.Failed, s.Refusals, s.Marks)
 			}
 			req.URL.Path = "/closed"
-			if _, err := w.Acquire(w.t.Context(), req, exchange.SeamClient{}); !w.IsDenied(err) {
+			if _, err := w.Acquire(w.t.Context(), req, exchange.SeamClient{}); deniedBy(err) == nil {
 				t.Errorf("a denied URL: %v", err)
 			}
 		})

@@ -138,12 +138,12 @@ func (q *Request) traceDecision() {
 // deniedAgain returns the error of a request that is not sent once more because of err. ctx is that of
 // q.
 func (q *Request) deniedAgain(ctx context.Context, err error) error {
-	denied := q.gate.IsDenied(err)
+	denied := deniedBy(err) != nil
 	q.Trace.GiveUp(q.IDs, denied)
 	if !denied {
 		return err
 	}
-	return q.gate.Refused(ctx, q, err)
+	return q.gate.refused(ctx, q, err)
 }
 
 // Ended implements backend.Trip.

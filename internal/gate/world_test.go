@@ -71,7 +71,6 @@ func inBubble(t *testing.T, s setup, sites robotstest.Sites, test func(w *world)
 		policies := judge.NewPolicies(settings, nil, nil, wire)
 		j := judge.New(settings, wire, policies)
 		j.DryRun = s.dryRun
-		j.Disallow = func(d *judge.Denied) error { return deniedError{Denied: d} }
 		w.Gate = New(j, w)
 		ctl := NewController(w.Gate)
 		w.pages = backend.NewSeam(w.web.Transport(), collectors{Controller: ctl})
@@ -99,29 +98,22 @@ type collectors struct{ Controller }
 
 func (collectors) Redirected(*http.Request, error) {}
 
-// deniedError is the error of a denied request.
-type deniedError struct{ *judge.Denied }
-
-func (e deniedError) Error() string { return "denied: " + string(e.Decision.Reason) }
-
 // Refused implements Root.
-func (w *world) Refused(_ context.Context, q *Request, err error) error {
-	w.rejected = append(w.rejected, err.Error())
-	denied := deniedError{}
-	if errors.As(err, &denied) {
-		w.CountDenied(q.Host, &denied.Decision, q.IDs)
-	}
+func (w *world) Refused(_ context.Context, _ *Request, err error) error {
+	w.rejected = append(w.rejected, textOf(err))
 	return err
 }
 
-// IsDenied implements Root.
-func (w *world) IsDenied(err error) bool {
-	denied := deniedError{}
-	return errors.As(err, &denied)
+// textOf returns the reason of a denial, or the text of another error.
+func textOf(err error) string {
+	if d := deniedBy(err); d != nil {
+		return "denied: " + string(d.Decision.Reason)
+	}
+	return err.Error()
 }
 
 // IsFailure implements Root.
-func (w *world) IsFailure(err error) bool { return !w.IsDenied(err) }
+func (w *world) IsFailure(err error) bool { return deniedBy(err) == nil }
 
 // WouldDeny implements Root.
 func (w *world) WouldDeny(*url.URL, error) { w.logged++ }
@@ -147,7 +139,7 @@ func reasonOf(err error) string {
 	if errors.As(err, &outer) {
 		err = outer.Err
 	}
-	return err.Error()
+	return textOf(err)
 }
 
 // A way requests a page, as a client, or as a collector, whose hooks admit it in two stages.

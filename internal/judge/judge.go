@@ -32,16 +32,15 @@ type Judge struct {
 	Uses     Uses
 	Rules    []Rule
 	Limits   []Limit
-	Disallow func(*Denied) error // makes the error of a request that is denied
 
 	decided *decisions
 	tdm     tdmFiles
 }
 
-// New returns the judge of a new plugin. The caller sets the fields DryRun, Shard, Rules, Limits and
-// Disallow.
+// New returns the judge of a new plugin, with the rules whose options are set for any host. The caller
+// sets the fields DryRun, Shard and Limits.
 func New(s *Settings, w *exchange.Wire, p *Policies) *Judge {
-	return &Judge{
+	j := &Judge{
 		Settings: s,
 		Wire:     w,
 		Delays:   Delays{Wire: w},
@@ -49,6 +48,13 @@ func New(s *Settings, w *exchange.Wire, p *Policies) *Judge {
 		Report:   w.Report,
 		decided:  newDecisions(),
 	}
+	if s.IsForAny(func(s *HostSettings) bool { return s.EnforceUsage }) {
+		j.Rules = append(j.Rules, usageRule{})
+	}
+	if s.IsForAny(func(s *HostSettings) bool { return s.EnforceTags }) {
+		j.Rules = append(j.Rules, nofollowRule{})
+	}
+	return j
 }
 
 // A Verdict is the decision about a URL, with the settings and the policy that have led to it.
@@ -136,11 +142,11 @@ func (j *Judge) decide(ctx context.Context, v *Verdict, t Target, f exchange.Fet
 	return nil
 }
 
-// A NofollowRule is the rule of the option EnforceRobotsTags. It denies links that must not be
+// A nofollowRule is the rule of the option EnforceRobotsTags. It denies links that must not be
 // followed.
-type NofollowRule struct{}
+type nofollowRule struct{}
 
-func (NofollowRule) Judge(_ time.Time, c Candidate) *Denial {
+func (nofollowRule) Judge(_ time.Time, c Candidate) *Denial {
 	if c.linkedFrom == "" {
 		return nil
 	}
@@ -269,17 +275,23 @@ func apply(pol *policy.Policy, u *url.URL) (report.Reason, dialect.Decision) {
 // Statistics returns the counts of the decisions by their reasons.
 func (j *Judge) Statistics() map[report.Reason]int { return j.decided.counts() }
 
-// A Denied is a decision that denies a request. The root package makes the error of it.
+// A Denied is the error of a request that is denied.
 type Denied struct {
 	Decision report.Decision
 	First    bool // it is the first notable one of its host
 	Redirect bool // it denies the target of a redirect; the page itself was fetched
 }
 
-// Enforce counts v, the verdict on u, if v allows u, and returns no errors. Otherwise err says why
-// not. The caller must pass the decision of err to CountDenied when it is certain that the request is
-// not sent. In a dry run err is nil, and dry is the error, which Enforce has already counted. redirect
-// says that the request follows a redirect.
+// Error returns the decision in one line.
+func (d *Denied) Error() string { return "collyrobots: " + d.Decision.String() }
+
+// Unwrap returns the reason why robots.txt could not be read, or nil.
+func (d *Denied) Unwrap() error { return d.Decision.Err }
+
+// Enforce counts v, the verdict on u, if v allows u, and returns no errors. Otherwise err is a *Denied.
+// The caller must pass its decision to CountDenied when it is certain that the request is not sent. In a
+// dry run err is nil, and dry is the *Denied, which Enforce has already counted. redirect says that the
+// request follows a redirect.
 func (j *Judge) Enforce(v *Verdict, u *url.URL, of reporter.IDs, redirect bool) (dry, err error) {
 	if v.Rule.Allowed {
 		j.decided.add(v.Reason)
@@ -288,9 +300,9 @@ func (j *Judge) Enforce(v *Verdict, u *url.URL, of reporter.IDs, redirect bool) 
 	d := &Denied{Decision: v.Decision(u), Redirect: redirect}
 	if j.DryRun {
 		d.First = j.CountDenied(v.Host, &d.Decision, of)
-		return j.Disallow(d), nil
+		return d, nil
 	}
-	return nil, j.Disallow(d)
+	return nil, d
 }
 
 // EnforceNow is like Enforce for a request of the plugin's own, or a link, which is certainly not sent
@@ -305,7 +317,7 @@ func (j *Judge) EnforceNow(v *Verdict, u *url.URL) error {
 	if j.DryRun {
 		return nil
 	}
-	return j.Disallow(d)
+	return d
 }
 
 // CountDenied counts a request to host that is denied, and sends the event. It reports whether this is

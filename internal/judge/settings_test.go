@@ -185,7 +185,7 @@ func TestTDM(t *testing.T) {
 				"b.test": {"/t": test.other},
 			}
 			inBubble(t, settings, sites, func(w *world) {
-				w.Rules = []Rule{UsageRule{}}
+				w.Rules = []Rule{usageRule{}}
 				w.f.ReadsTDM = true
 				x := target("http://a.test/")
 				var v Verdict

@@ -93,7 +93,7 @@ func (all Shadows) Compare(ctx context.Context, now time.Time, v *Verdict, t *Ta
 		other := Verdict{Host: v.Host, Settings: &settings, Policy: pol, tdm: v.tdm}
 		other.Reason, other.Rule = apply(pol, t.URL)
 		if other.Rule.Allowed {
-			if d := (UsageRule{}).Judge(now, CandidateOf(&other, t)); d != nil {
+			if d := (usageRule{}).Judge(now, CandidateOf(&other, t)); d != nil {
 				other.Deny(d)
 			}
 		}

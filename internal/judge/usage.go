@@ -10,14 +10,14 @@ import (
 	"github.com/collyrobots/collyrobots/usage"
 )
 
-// A UsageRule is the rule of the option EnforceUsage. It denies pages whose owner disallows the
+// A usageRule is the rule of the option EnforceUsage. It denies pages whose owner disallows the
 // purpose of the crawl.
-type UsageRule struct{}
+type usageRule struct{}
 
-// usageDisallowed is the denial of a UsageRule.
+// usageDisallowed is the denial of a usageRule.
 var usageDisallowed = &Denial{Reason: report.ReasonUsage}
 
-func (UsageRule) Judge(_ time.Time, c Candidate) *Denial {
+func (usageRule) Judge(_ time.Time, c Candidate) *Denial {
 	s := c.Settings
 	if !s.EnforceUsage || s.IgnoreRobots || c.IsFile {
 		return nil

@@ -166,7 +166,7 @@ func TestVerdict(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			sites := robotstest.Sites{"a.test": {"/robots.txt": test.robots}}
 			inBubble(t, &Settings{HostSettings: test.settings}, sites, func(w *world) {
-				w.Rules = []Rule{NofollowRule{}, UsageRule{}}
+				w.Rules = []Rule{nofollowRule{}, usageRule{}}
 				x := target("http://a.test/x")
 				if test.target != nil {
 					test.target(&x)
@@ -281,7 +281,6 @@ func TestLimits(t *testing.T) {
 		if d := v.Decision(x.URL); v.Rule.Allowed || d.Reason != report.ReasonBudget || d.MaxPages != 7 {
 			t.Errorf("got %+v", d)
 		}
-		w.Disallow = func(d *Denied) error { return deniedError{d} }
 		for _, fresh := range []bool{false, true} {
 			v, err := w.Verdict(w.t.Context(), time.Now(), x, w.f, page{fresh: fresh})
 			if err != nil || v.Rule.Allowed != fresh {
@@ -305,7 +304,6 @@ func TestEnforce(t *testing.T) {
 		sites := robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x\n"}}
 		inBubble(t, new(Settings), sites, func(w *world) {
 			w.DryRun = dry
-			w.Disallow = func(d *Denied) error { return deniedError{d} }
 			open := target("http://a.test/")
 			v := w.verdict(open)
 			if soft, err := w.Enforce(&v, open.URL, reporter.IDs{}, false); soft != nil || err != nil {
@@ -320,9 +318,9 @@ func TestEnforce(t *testing.T) {
 			if dry {
 				soft, err = err, soft
 			}
-			denied := deniedError{}
+			denied := new(Denied)
 			if soft != nil || !errors.As(err, &denied) || !denied.Redirect || denied.Decision.URL != "http://a.test/x" || denied.First != dry {
-				t.Errorf("dry run %v: %v, %+v", dry, soft, denied.Denied)
+				t.Errorf("dry run %v: %v, %+v", dry, soft, denied)
 			}
 			err = w.EnforceNow(&v, closed.URL)
 			if (err == nil) != dry || err != nil && !errors.As(err, &denied) || denied.First == dry && !dry {
@@ -339,11 +337,6 @@ func TestEnforce(t *testing.T) {
 		})
 	}
 }
-
-// deniedError is the error of a denied request, as the root package makes it.
-type deniedError struct{ *Denied }
-
-func (deniedError) Error() string { return "denied" }
 
 // TestSilentHosts checks which denials are not notable, because the host does not respond.
 func TestSilentHosts(t *testing.T) {

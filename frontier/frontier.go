@@ -143,8 +143,7 @@ func (f *Frontier) now() instant { return instant(time.Since(f.epoch)) }
 //
 // An error says that the page was not recorded: its URL is not valid, or the disk is full.
 func (f *Frontier) Add(p *urlstore.Page) (added bool, err error) {
-	normal, err := f.identify(p)
-	if err != nil {
+	if err := identify(p); err != nil {
 		return false, err
 	}
 	hash := hashOf(p)
@@ -175,7 +174,7 @@ func (f *Frontier) Add(p *urlstore.Page) (added bool, err error) {
 		to = leftOut
 	}
 	at := position{order: order, id: f.ids.next}
-	if err := f.record(h, p, pageChange{at: at, hash: hash, from: seen, to: to, normal: normal}); err != nil {
+	if err := f.record(h, p, pageChange{at: at, hash: hash, from: seen, to: to}); err != nil {
 		return false, err
 	}
 	p.ID = at.id
@@ -200,15 +199,14 @@ func (f *Frontier) isKnown(p *urlstore.Page, hash pageHash) bool {
 	return true
 }
 
-// identify sets Host and Key of a page if they are empty. It reports whether Key is the normal form
-// of the URL.
-func (f *Frontier) identify(p *urlstore.Page) (normal bool, err error) {
+// identify sets Host and Key of a page if they are empty.
+func identify(p *urlstore.Page) error {
 	if p == nil {
-		return false, errors.New("frontier: the page is nil")
+		return errors.New("frontier: the page is nil")
 	}
 	key, host, err := urlstore.Normalize(p.URL)
 	if err != nil && (p.Key == "" || p.Host == "") {
-		return false, fmt.Errorf("frontier: %w", err)
+		return fmt.Errorf("frontier: %w", err)
 	}
 	if p.Key == "" {
 		p.Key = key
@@ -217,12 +215,12 @@ func (f *Frontier) identify(p *urlstore.Page) (normal bool, err error) {
 		p.Host = host
 	}
 	if len(p.Host) > longestHost {
-		return false, fmt.Errorf("frontier: the host of a page has %d bytes, which exceeds the limit of %d", len(p.Host), longestHost)
+		return fmt.Errorf("frontier: the host of a page has %d bytes, which exceeds the limit of %d", len(p.Host), longestHost)
 	}
 	if length := len(p.URL) + len(p.Key) + len(p.From) + len(p.Request); length > longestPage {
-		return false, fmt.Errorf("frontier: a page has %d bytes, which exceeds the limit of %d", length, longestPage)
+		return fmt.Errorf("frontier: a page has %d bytes, which exceeds the limit of %d", length, longestPage)
 	}
-	return err == nil && p.Key == key, nil
+	return nil
 }
 
 // again reports whether a page that is known may be added again, because of Recrawl.
@@ -257,8 +255,7 @@ func (f *Frontier) Take(p *urlstore.Page) bool {
 // attempt, and the last call decides. It sets the ID of the page, and Host and Key if they are
 // empty.
 func (f *Frontier) Again(p *urlstore.Page) error {
-	normal, err := f.identify(p)
-	if err != nil {
+	if err := identify(p); err != nil {
 		return err
 	}
 	order := f.order(p)
@@ -285,7 +282,7 @@ func (f *Frontier) Again(p *urlstore.Page) error {
 		w.at = position{order: order, id: f.ids.next}
 		p.Attempts = 0
 		p.Found = time.Now().Round(0)
-		if err := f.record(h, p, pageChange{at: w.at, hash: hash, from: seen, to: waiting, normal: normal}); err != nil {
+		if err := f.record(h, p, pageChange{at: w.at, hash: hash, from: seen, to: waiting}); err != nil {
 			return err
 		}
 	}

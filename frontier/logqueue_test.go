@@ -26,7 +26,7 @@ func (h handler) Handle(_ context.Context, r slog.Record) error {
 func addDamaged(t *testing.T, f *Frontier, url string) {
 	t.Helper()
 	p := &urlstore.Page{URL: url}
-	if _, err := f.identify(p); err != nil {
+	if err := identify(p); err != nil {
 		t.Fatal(err)
 	}
 	c := f.disk.change()

@@ -273,3 +273,98 @@ func TestAgain(t *testing.T) {
 		stats(urlstore.Stats{Done: 2})
 	})
 }
+
+func TestPostponedPageWaitsForTheNextRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		f := open(t, dir, frontier.Window(1))
+		add(t, f, "http://a.test/1", "http://a.test/2", "http://b.test/")
+		p := next(t, f, "http://a.test/1", 0)
+		finish(t, f, p, urlstore.Postponed)
+		q := next(t, f, "http://b.test/", 0)
+		finish(t, f, q, urlstore.Postponed)
+		finish(t, f, next(t, f, "http://a.test/2", 0), urlstore.Done)
+		end(t, f)
+		finish(t, f, q, urlstore.Done)
+		end(t, f)
+		if s := f.Stats(); s.Waiting != 1 || s.Out != 0 || s.Done != 2 {
+			t.Errorf("%+v", s)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		f = open(t, dir)
+		finish(t, f, next(t, f, "http://a.test/1", 0), urlstore.Done)
+		end(t, f)
+	})
+}
+
+// drain takes pages until none is left, ends them as done, and returns their URLs.
+func drain(t *testing.T, f *frontier.Frontier) []string {
+	t.Helper()
+	urls := []string{}
+	for {
+		p, err := f.Next(t.Context())
+		if err != nil {
+			end(t, f)
+			return urls
+		}
+		urls = append(urls, p.URL)
+		finish(t, f, p, urlstore.Done)
+	}
+}
+
+func TestBudgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		var f *frontier.Frontier
+		reopen := func(opts ...frontier.Option) {
+			if f != nil {
+				if err := f.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f = open(t, dir, opts...)
+		}
+		check := func(what string, got []string, want ...string) {
+			t.Helper()
+			if fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%s: got %v, want %v", what, got, want)
+			}
+		}
+		reopen(frontier.MaxPages(2), frontier.MaxDepth(3))
+		for _, p := range []urlstore.Page{
+			{URL: "http://a.test/deep", Depth: 4},
+			{URL: "http://a.test/1", Depth: 3},
+			{URL: "http://a.test/2", Depth: 1},
+			{URL: "http://a.test/3", Depth: 1},
+			{URL: "http://b.test/1", Depth: 1},
+			{URL: "http://a.test/4", Depth: 1},
+		} {
+			if added, err := f.Add(&p); !added || err != nil {
+				t.Errorf("Add(%s) = %v, %v", p.URL, added, err)
+			}
+		}
+		if added, err := f.Add(&urlstore.Page{URL: "http://a.test/3"}); added || err != nil {
+			t.Errorf("Add of a page that is left out = %v, %v", added, err)
+		}
+		if s := f.Stats(); s.OverBudget != 3 || s.Waiting != 3 || s.Duplicates != 1 {
+			t.Errorf("%+v", s)
+		}
+		check("fetched", drain(t, f), "http://a.test/1", "http://b.test/1", "http://a.test/2")
+
+		reopen(frontier.MaxPages(2), frontier.MaxDepth(3))
+		check("the same budget", drain(t, f))
+		reopen(frontier.MaxPages(3), frontier.MaxDepth(3))
+		check("a larger budget", drain(t, f), "http://a.test/3")
+		reopen(frontier.MaxDepth(3))
+		check("no budget for hosts", drain(t, f), "http://a.test/4")
+		reopen(frontier.MaxTotal(5))
+		check("a budget for all pages", drain(t, f))
+		reopen()
+		check("no budget", drain(t, f), "http://a.test/deep")
+		if s := f.Stats(); s.OverBudget != 0 || s.Done != 6 || s.Waiting != 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}

@@ -253,30 +253,17 @@ func timeOf(seconds int64) time.Time {
 	return time.Unix(seconds, 0)
 }
 
-// How the Key of a page is recorded.
-const (
-	keyIsURL    = 0 // it equals the URL
-	keyIsNormal = 1 // it is the normal form of the URL
-	keyIsOther  = 2 // it is recorded
-)
-
-// pageVersion is the first byte of an encoded page.
-const pageVersion = 1
-
-// encodePage returns the record of a page, without the facts that its key has.
-func encodePage(p *urlstore.Page, normal bool) []byte {
+// encodePage returns the record of a page, without the facts that its key has. The Key of a page is
+// recorded after an equals sign, or as "" if it is the URL.
+func encodePage(p *urlstore.Page) []byte {
 	b := make([]byte, 0, 32+len(p.URL)+len(p.From)+len(p.Request))
-	b = append(b, pageVersion)
 	b = binary.AppendVarint(b, p.Found.UnixNano())
 	b = appendText(b, p.URL)
-	switch {
-	case p.Key == p.URL:
-		b = append(b, keyIsURL)
-	case normal:
-		b = append(b, keyIsNormal)
-	default:
-		b = appendText(append(b, keyIsOther), p.Key)
+	key := ""
+	if p.Key != p.URL {
+		key = "=" + p.Key
 	}
+	b = appendText(b, key)
 	b = binary.AppendVarint(b, int64(p.Collector))
 	b = binary.AppendVarint(b, int64(p.Depth))
 	b = appendText(b, p.From)
@@ -290,15 +277,12 @@ func encodePage(p *urlstore.Page, normal bool) []byte {
 // decodePage decodes a page of a host.
 func decodePage(b []byte, host string, at position) (*urlstore.Page, error) {
 	d := decoder{rest: b}
-	if d.byte() != pageVersion {
-		return nil, errRecord
-	}
 	p := &urlstore.Page{Host: host, ID: at.id}
 	p.Found = time.Unix(0, d.number())
 	p.URL = d.text()
-	key := d.byte()
-	if key == keyIsOther {
-		p.Key = d.text()
+	p.Key = p.URL
+	if key := d.text(); key != "" {
+		p.Key = key[1:]
 	}
 	p.Collector = int(d.number())
 	p.Depth = int(d.number())
@@ -315,28 +299,12 @@ func decodePage(b []byte, host string, at position) (*urlstore.Page, error) {
 	if d.failed {
 		return nil, errRecord
 	}
-	switch key {
-	case keyIsURL:
-		p.Key = p.URL
-	case keyIsNormal:
-		normal, _, err := urlstore.Normalize(p.URL)
-		if err != nil {
-			return nil, errRecord
-		}
-		p.Key = normal
-	case keyIsOther:
-	default:
-		return nil, errRecord
-	}
 	return p, nil
 }
 
 // foundOf returns when an encoded page was found, or the zero time if b is not a page.
 func foundOf(b []byte) time.Time {
 	d := decoder{rest: b}
-	if d.byte() != pageVersion {
-		return time.Time{}
-	}
 	nanoseconds := d.number()
 	if d.failed {
 		return time.Time{}

@@ -54,6 +54,28 @@ func TestPagesOutWaitAfterRestart(t *testing.T) {
 	})
 }
 
+func TestManyPagesOfOneHost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		const pages = 1000
+		f := open(t, dir)
+		for i := range pages {
+			add(t, f, fmt.Sprintf("http://a.test/%d", i))
+		}
+		for i := range pages {
+			if i%300 == 299 {
+				if err := f.Close(); err != nil {
+					t.Fatal(err)
+				}
+				f = open(t, dir)
+			}
+			p := next(t, f, fmt.Sprintf("http://a.test/%d", i), 0)
+			finish(t, f, p, urlstore.Done)
+		}
+		end(t, f)
+	})
+}
+
 // TestIdleHostsAreForgotten adds pages of more hosts than are kept in memory.
 func TestIdleHostsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -109,11 +109,10 @@ const minSweep = 1024
 
 // A pageChange says how the record of a page changes.
 type pageChange struct {
-	at     position
-	hash   pageHash
-	from   seenRecord
-	to     state // waiting or leftOut
-	normal bool  // its Key is the normal form of its URL
+	at   position
+	hash pageHash
+	from seenRecord
+	to   state // waiting or leftOut
 }
 
 // record records a page that waits or is left out from now on.
@@ -135,7 +134,7 @@ func (f *Frontier) record(h *host, p *urlstore.Page, pc pageChange) error {
 		reserved = f.ids.next + idBlock
 		c.set(idsFact, binary.BigEndian.AppendUint64(nil, reserved))
 	}
-	c.set(pageKey(kind, h.name, pc.at), encodePage(p, pc.normal))
+	c.set(pageKey(kind, h.name, pc.at), encodePage(p))
 	c.set(pc.hash.key(), seenRecord{state: pc.to, at: pc.at}.encode())
 	r, total := f.move(c, h, r, pc.from.state, pc.to)
 	if err := f.disk.apply(c); err != nil {
@@ -184,7 +183,7 @@ func (f *Frontier) find(p *urlstore.Page) (*outPage, error) {
 		return f.out[p.ID], nil
 	}
 	known := *p
-	if _, err := f.identify(&known); err != nil {
+	if err := identify(&known); err != nil {
 		return nil, err
 	}
 	seen := f.seen(hashOf(&known))
@@ -249,7 +248,7 @@ func (f *Frontier) settleFailed(o *outPage) error {
 		}
 	} else {
 		c := f.disk.change()
-		c.set(pageKey(queueKey, o.host.name, o.at), encodePage(p, false))
+		c.set(pageKey(queueKey, o.host.name, o.at), encodePage(p))
 		if err := f.applyLater(c); err != nil {
 			return err
 		}

@@ -3,7 +3,6 @@ package killtest
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"log/slog"
@@ -20,7 +19,6 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/frontier"
 	"github.com/collyrobots/collyrobots/report"
-	"github.com/collyrobots/collyrobots/store/urlstore"
 )
 
 // spiderVariable is the environment variable with the description of a spider in JSON. A process
@@ -34,32 +32,6 @@ type spider struct {
 	Window      int
 	End         string      // what SIGTERM does: "cancel", "close" or "close the frontier"
 	interrupted atomic.Bool // SIGTERM has come
-
-	Full time.Duration // if not 0, the disk is full from then on, for as long again
-}
-
-// errFull is the error of a disk that is full.
-var errFull = errors.New("no space left on device")
-
-// A fullDisk is a urlstore.Store that fails to record pages for some time.
-type fullDisk struct {
-	*frontier.Frontier
-	full atomic.Bool
-}
-
-func (d *fullDisk) Add(p *urlstore.Page) (bool, error) {
-	if d.full.Load() {
-		return false, errFull
-	}
-	return d.Frontier.Add(p)
-}
-
-// fill makes the disk full after d, for as long again.
-func (d *fullDisk) fill(after time.Duration) {
-	time.Sleep(after)
-	d.full.Store(true)
-	time.Sleep(after)
-	d.full.Store(false)
 }
 
 // spiderMain runs the spider that a process is to run, and returns the exit code.
@@ -84,11 +56,6 @@ func (s *spider) crawl() error {
 		return err
 	}
 	defer f.Close()
-	disk := &fullDisk{Frontier: f}
-	if s.Full > 0 {
-		log = slog.New(slog.DiscardHandler)
-		go disk.fill(s.Full)
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	c := colly.NewCollector(colly.Async(), colly.StdlibContext(ctx), colly.UserAgent("ExampleBot/1.0"))
@@ -100,7 +67,7 @@ func (s *spider) crawl() error {
 	})
 	c.SetRequestTimeout(time.Minute)
 	c.OnRequest(block)
-	robots, err := collyrobots.WithRobots(c, collyrobots.Frontier(disk), collyrobots.Logger(log), collyrobots.OnEvent(checkGap))
+	robots, err := collyrobots.WithRobots(c, collyrobots.Frontier(f), collyrobots.Logger(log), collyrobots.OnEvent(checkGap))
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,6 @@ type web struct {
 
 	mu       sync.Mutex
 	log      map[string]int // the number of complete responses, by URL
-	attempts map[string]int // the number of requests, by URL
 	requests int            // since begin
 	trigger  int            // calls interrupt when requests has this value
 	notify   func()
@@ -43,20 +42,19 @@ const (
 	plain      kind = iota
 	missing         // status 404; the page has no links
 	redirected      // the links to the page lead to a redirect
-	flaky           // the first request fails with status 500; the page has no links
 	disallowed      // by robots.txt; the page has no links
 )
 
 // url returns the URL of page i, as other pages link to it.
 func (w *web) url(i int) string {
 	p := w.pages[i]
-	folder := map[kind]string{plain: "p", missing: "missing", redirected: "r", flaky: "flaky", disallowed: "closed"}[p.kind]
+	folder := map[kind]string{plain: "p", missing: "missing", redirected: "r", disallowed: "closed"}[p.kind]
 	return fmt.Sprintf("http://%s/%s/%d", p.host, folder, i)
 }
 
 // newWeb returns a web of n pages on some hosts.
-func newWeb(r *rand.Rand, n int, withFlaky bool) (*web, error) {
-	w := &web{log: make(map[string]int), attempts: make(map[string]int)}
+func newWeb(r *rand.Rand, n int) (*web, error) {
+	w := &web{log: make(map[string]int)}
 	hosts := 1 + r.IntN(min(n/10, 64))
 	parents := []int{0}
 	for i := range n {
@@ -70,8 +68,6 @@ func newWeb(r *rand.Rand, n int, withFlaky bool) (*web, error) {
 			p.kind = redirected
 		case k < 20:
 			p.kind = disallowed
-		case k < 22 && withFlaky:
-			p.kind = flaky
 		}
 		w.pages = append(w.pages, p)
 		if i > 0 {
@@ -119,18 +115,13 @@ func (w *web) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	first := w.asked(url)
+	w.asked(url)
 	var folder string
 	var i int
 	fmt.Sscanf(strings.ReplaceAll(r.URL.Path, "/", " "), "%s %d", &folder, &i)
 	switch folder {
 	case "missing":
 		http.NotFound(out, r)
-	case "flaky":
-		if first {
-			http.Error(out, "try again", http.StatusInternalServerError)
-			return
-		}
 	case "r":
 		http.Redirect(out, r, fmt.Sprintf("/p/%d", i), http.StatusFound)
 	default:
@@ -142,12 +133,11 @@ func (w *web) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	w.answered(url)
 }
 
-// asked records a request, and reports whether it is the first one for the URL.
-func (w *web) asked(url string) (first bool) {
+// asked records a request.
+func (w *web) asked(url string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.requests++
-	w.attempts[url]++
 	w.last = time.Now()
 	if strings.Contains(url, "/closed/") {
 		w.denied = append(w.denied, url)
@@ -155,7 +145,6 @@ func (w *web) asked(url string) (first bool) {
 	if w.requests == w.trigger {
 		w.notify()
 	}
-	return w.attempts[url] == 1
 }
 
 func (w *web) answered(url string) {
@@ -183,9 +172,7 @@ func (w *web) quietFor() time.Duration {
 }
 
 // judge returns the URLs that were never answered, and the number of pages that were fetched again.
-// If full is true, a page that was requested and has failed is not lost: a page that could not be
-// recorded is not tried again.
-func (w *web) judge(full bool) (lost []string, again int) {
+func (w *web) judge() (lost []string, again int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i, p := range w.pages {
@@ -194,7 +181,7 @@ func (w *web) judge(full bool) (lost []string, again int) {
 		}
 		url := w.url(i)
 		n := w.log[url]
-		if n == 0 && !(full && w.attempts[url] > 0) {
+		if n == 0 {
 			lost = append(lost, url)
 		}
 		again += max(n-1, 0)

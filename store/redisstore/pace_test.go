@@ -448,42 +448,6 @@ func TestManyGivenBackLate(t *testing.T) {
 	}
 }
 
-// TestRoundTrips checks that a start with nothing to wait for takes two round trips, or one if no
-// delay is in force, and that a waiting process does not ask all the time.
-func TestRoundTrips(t *testing.T) {
-	t.Parallel()
-	server := newServer(t)
-	trips := new(counter)
-	client, other := server.client(t), open(t, server.client(t))
-	client.AddHook(trips)
-	s := open(t, client)
-	time.Sleep(settled)
-	mustAcquire(t, other, 1).Release(false, 0, time.Time{}) // now the server has cached the scripts
-	for _, test := range []struct {
-		host  string
-		delay time.Duration
-		want  int32
-	}{{"slow", delay, 2}, {"fast", 0, 1}} {
-		trips.n.Store(0)
-		l, err := s.Acquire(ctx, test.host, test.delay)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l.Release(true, test.delay, time.Time{})
-		if got := trips.n.Load(); got != test.want {
-			t.Errorf("host %s: %d round trips", test.host, got)
-		}
-	}
-	l := mustAcquire(t, other, delay)
-	time.AfterFunc(10*delay, func() { l.Release(true, delay, time.Time{}) })
-	trips.n.Store(0)
-	began := time.Now()
-	takes(t, 11*delay, func() { mustAcquire(t, s, delay) })
-	if took := time.Since(began); trips.n.Load() > int32(took/delay)+2 {
-		t.Errorf("%d round trips in %v, that is %d delays", trips.n.Load(), took, took/delay)
-	}
-}
-
 // A counter counts the commands and pipelines of a client.
 type counter struct{ n atomic.Int32 }
 

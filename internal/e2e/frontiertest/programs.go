@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -76,23 +75,6 @@ var programs = []program{
 		c.Visit("http://a.test/")
 		c.Wait()
 	}},
-	{name: "logs in first, and then crawls in parallel", sites: site(func() robotstest.Site {
-		return robotstest.Site{
-			"/login": login, "/": members(`<a href="/1">1</a><a href="/2">2</a>`), "/1": members(`<a href="/3">3</a>`),
-			"/2": members(`<a href="/4">4</a><a href="/closed">closed</a>`), "/3": members(""), "/4": members(""),
-		}
-	}), perRun: []string{"POST a.test/login"}, run: func(r *run) {
-		in := r.collector()
-		in.Async = false
-		c := in.Clone()
-		c.Async = true
-		follow(c)
-		r.scraped(c)
-		r.Attach(in, c)
-		in.Post("http://a.test/login", map[string]string{"user": "me", "password": "secret"})
-		c.Visit("http://a.test/")
-		c.Wait()
-	}},
 	{name: "has a collector for each kind of page", sites: site(shop), run: func(r *run) {
 		category := r.collector()
 		product := category.Clone()
@@ -122,19 +104,6 @@ var programs = []program{
 			product.Wait()
 			review.Wait()
 		}
-	}},
-	{name: "shares the Context of the list with the details", sites: site(func() robotstest.Site { return listed(5) }), run: func(r *run) {
-		list := r.collector()
-		detail := list.Clone()
-		list.OnRequest(func(q *colly.Request) { q.Ctx.Put("list", "the list "+q.URL.Path) })
-		list.OnHTML("a[href]", func(e *colly.HTMLElement) {
-			detail.Request(e.Request.Method, e.Request.AbsoluteURL(e.Attr("href")), nil, e.Request.Ctx, nil)
-		})
-		detail.OnScraped(func(p *colly.Response) { r.found("%s of %s", p.Request.URL, p.Ctx.Get("list")) })
-		r.Attach(list, detail)
-		list.Visit("http://a.test/")
-		list.Wait()
-		detail.Wait()
 	}},
 	{name: "remembers by itself what was visited", sites: site(tree), run: func(r *run) {
 		c := r.collector(colly.AllowURLRevisit())
@@ -267,54 +236,6 @@ var programs = []program{
 		r.Attach(c)
 		c.Visit("http://a.test/")
 		c.Wait()
-	}},
-	{name: "visits the next page when the last one is scraped", sites: site(func() robotstest.Site {
-		pages := make(robotstest.Site)
-		for i := 1; i <= 6; i++ {
-			pages[fmt.Sprint("/list?page=", i)] = html(fmt.Sprintf(`<a rel="next" href="/list?page=%d">next</a>`, i+1))
-		}
-		pages["/list?page=7"] = html("the end")
-		return pages
-	}), run: func(r *run) {
-		c := r.collector()
-		var mu sync.Mutex
-		next := make(map[string]string)
-		c.OnHTML("a[rel=next]", func(e *colly.HTMLElement) {
-			mu.Lock()
-			defer mu.Unlock()
-			next[e.Request.URL.String()] = e.Request.AbsoluteURL(e.Attr("href"))
-		})
-		c.OnScraped(func(p *colly.Response) {
-			r.found("%s", p.Request.URL)
-			mu.Lock()
-			u := next[p.Request.URL.String()]
-			mu.Unlock()
-			if u != "" {
-				c.Visit(u)
-			}
-		})
-		r.Attach(c)
-		c.Visit("http://a.test/list?page=1")
-		c.Wait()
-	}},
-	{name: "counts its jobs from OnRequest to OnScraped", sites: site(tree), run: func(r *run) {
-		c := r.collector()
-		follow(c)
-		r.Attach(c)
-		var jobs sync.WaitGroup
-		c.OnRequest(func(q *colly.Request) {
-			if !q.IsAbort() {
-				jobs.Add(1)
-			}
-		})
-		c.OnError(func(*colly.Response, error) { jobs.Done() })
-		c.OnScraped(func(p *colly.Response) {
-			r.found("%s", p.Request.URL)
-			jobs.Done()
-		})
-		c.Visit("http://a.test/")
-		c.Wait()
-		jobs.Wait()
 	}},
 	{name: "reads only HTML", sites: site(func() robotstest.Site {
 		return with(listed(5), robotstest.Site{"/2": typed("image/png", "png"), "/4": typed("application/zip", "zip")})

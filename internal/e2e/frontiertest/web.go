@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync/atomic"
 
 	"github.com/collyrobots/collyrobots/robotstest"
@@ -103,24 +102,3 @@ func status(code int) http.HandlerFunc {
 
 // drop closes the connection without a response.
 func drop(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
-
-// members answers only if the request has the cookie of a session, and otherwise with status 403.
-func members(body string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if !strings.Contains(r.Header.Get("Cookie"), "session=in") {
-			status(http.StatusForbidden)(w, r)
-			return
-		}
-		html(body)(w, r)
-	}
-}
-
-// login answers a form with the cookie of a session.
-func login(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodPost || r.FormValue("user") != "me" {
-		status(http.StatusForbidden)(w, r)
-		return
-	}
-	http.SetCookie(w, &http.Cookie{Name: "session", Value: "in", Path: "/"})
-	html("welcome")(w, r)
-}

@@ -452,6 +452,29 @@ func afterTime(d time.Duration, answer http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
+// TestThrottledRequestIsNotSentAgain checks a site that asks for another signature with 429: the
+// program gets the response, and the next request is signed.
+func TestThrottledRequestIsNotSentAgain(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": {
+		"/robots.txt": kit.NoDenys,
+		"/1": http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
+			out.Header().Set("Accept-Signature", `sig=("@authority");nonce="n"`)
+			out.WriteHeader(http.StatusTooManyRequests)
+		}),
+		"/2": robotstest.Page(),
+	}}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, nil, collyrobots.SignRequests(whenAsked(t)))
+		c.Visit("http://a.test/1")
+		kit.Must(t, c.Visit("http://a.test/2"))
+		kit.WantURIs(t, web, "a.test", "/robots.txt /1 /2")
+		last := web.Log("a.test")[2]
+		if !strings.Contains(last.Header.Get("Signature-Input"), `;nonce="n";`) {
+			t.Errorf("/2: header %v", last.Header)
+		}
+		kit.Must(t, verify(newVerifier(webbotauth.Draft), last))
+	})
+}
+
 // TestAcquireDoesNotSign checks that Acquire leaves the request alone, that the program can sign
 // it, and that a response that asks for a signature ends the Turn like any other.
 func TestAcquireDoesNotSign(t *testing.T) {
@@ -500,6 +523,25 @@ func TestRequestThatCannotBeSigned(t *testing.T) {
 		}
 		if got, want := *c.Robots.Stats().Signatures, (report.SignatureStats{Signed: 1, Failed: 2}); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
+		}
+	})
+}
+
+// TestFTPIsNotSigned checks that a transport that speaks ftp gets no signatures.
+func TestFTPIsNotSigned(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": nil}, func(t *testing.T, web *robotstest.Web) {
+		p, _ := kit.NewRobots(t, web, collyrobots.SignRequests(newSigner(t, webbotauth.Draft)))
+		requests := 0
+		ftp := &kit.FTPServer{Began: time.Now(), Files: map[string]string{"/1": "one"}}
+		client := &http.Client{Transport: p.Transport(kit.RoundTripper(func(req *http.Request) (*http.Response, error) {
+			requests++
+			unsignedHeaders(t, req.URL.String(), req.Header)
+			return ftp.RoundTrip(req)
+		}))}
+		_, err := kit.Get(client, "ftp://a.test/1")
+		kit.Must(t, err)
+		if requests != 2 {
+			t.Errorf("%d requests, want 2", requests)
 		}
 	})
 }

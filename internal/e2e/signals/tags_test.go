@@ -560,3 +560,44 @@ func TestCutPageWithNofollow(t *testing.T) {
 		kit.WantURIs(t, web, "a.test", "/robots.txt /0 /d/2")
 	})
 }
+
+// TestNofollowRace has many pages at a time. Half of them have nofollow for the links of the
+// others. Each linked page is requested exactly once, although Colly marks a URL as visited before
+// it is known which page has led to it.
+func TestNofollowRace(t *testing.T) {
+	for name, opts := range map[string]func() []collyrobots.Option{
+		"plain":    func() []collyrobots.Option { return nil },
+		"frontier": func() []collyrobots.Option { return []collyrobots.Option{collyrobots.Frontier(kit.NewMemoryStore())} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			site := robotstest.Site{"*": robotstest.Page()}
+			var first []string
+			var with, without strings.Builder
+			for i := range 20 {
+				fmt.Fprintf(&with, `<a href="/linked?%d" rel="nofollow">x</a>`, i)
+				fmt.Fprintf(&without, `<a href="/linked?%d">x</a>`, i)
+				first = append(first, fmt.Sprint("/a", i), fmt.Sprint("/b", i), fmt.Sprint("/c", i))
+			}
+			for i := range 20 {
+				site[fmt.Sprint("/a", i)] = with.String()
+				site[fmt.Sprint("/b", i)] = without.String()
+				site[fmt.Sprint("/c", i)] = withHeaders(without.String(), "X-Robots-Tag: nofollow")
+			}
+			site["/0"] = robotstest.Page(first...)
+			web := robotstest.New(t, robotstest.Sites{"a.test": site})
+			c := kit.Start(t, web, kit.Async, append(opts(), collyrobots.EnforceRobotsTags())...)
+			followAll(c)
+			kit.Must(t, c.Visit("http://a.test/0"))
+			c.Wait()
+			requests := make(map[string]int)
+			for _, uri := range web.Log("a.test").URIs() {
+				requests[uri]++
+			}
+			for i := range 20 {
+				if n := requests[fmt.Sprint("/linked?", i)]; n != 1 {
+					t.Errorf("%d requests of link %d", n, i)
+				}
+			}
+		})
+	}
+}

@@ -191,6 +191,20 @@ func TestTDMFileBeforeHeader(t *testing.T) {
 	})
 }
 
+// TestTDMOfSchemes checks that http and https have files of their own and share the delay of the
+// host.
+func TestTDMOfSchemes(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.TenSeconds, kit.TDMURI: kit.FreeAll, "*": "x"}}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, nil, kit.Training()...)
+		kit.Must(t, c.Visit("http://a.test/1"))
+		kit.Must(t, c.Visit("https://a.test/1"))
+		kit.WantPace(t, web, "a.test", 10*time.Second, 6)
+		if n := kit.CountURI(web, kit.TDMURI); n != 2 {
+			t.Errorf("%d requests", n)
+		}
+	})
+}
+
 // TestTDMContextEnds checks that a page whose context ends while it reads the file fails, and that
 // another page then reads it.
 func TestTDMContextEnds(t *testing.T) {

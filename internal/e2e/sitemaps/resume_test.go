@@ -1,10 +1,12 @@
 package sitemaps
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/sitemap"
 	"github.com/collyrobots/collyrobots/store"
@@ -22,34 +25,87 @@ func resumed(t *testing.T, web *robotstest.Web, s store.Store) *kit.Crawl {
 	return kit.Start(t, web, kit.Async, collyrobots.Store(s), collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true, Window: 5}))
 }
 
-// TestResumeAfterProxyAuthRequired checks that a page with status 407, which is from a proxy, is
-// fetched again in the next run, and that a page with status 403 is not.
-func TestResumeAfterProxyAuthRequired(t *testing.T) {
-	kit.InBubble(t, bigShop(3, kit.NoDenys), func(t *testing.T, web *robotstest.Web) {
-		web.Set("a.test", "/1", http.StatusProxyAuthRequired)
-		web.Set("a.test", "/2", http.StatusForbidden)
-		records := store.Memory()
-		for range 2 {
-			c := resumed(t, web, records)
-			c.Visit("http://a.test/")
-			c.Wait()
-			kit.Must(t, c.Robots.Close())
-			web.Set("a.test", "/1", robotstest.Page())
-			time.Sleep(time.Hour)
+// TestResumeSkipsUnchangedFiles checks that a later run skips sitemaps that have not changed, by
+// their content or by their validators.
+func TestResumeSkipsUnchangedFiles(t *testing.T) {
+	s := bigShop(3, kit.NoDenys)["a.test"]
+	old, validated := s["/map.xml"].(string), new(atomic.Int32)
+	s["/robots.txt"] = kit.NoDenys + "Sitemap: http://a.test/index.xml"
+	s["/index.xml"] = robotstest.SitemapIndex("http://a.test/map.xml", "http://a.test/etag.xml")
+	s["/etag.xml"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"1"`)
+		if r.Header.Get("If-None-Match") == `"1"` {
+			validated.Add(1)
+			w.WriteHeader(http.StatusNotModified)
+			return
 		}
-		kit.WantSortedURIs(t, web, "a.test", "/ / /0 /1 /1 /2 /map.xml /map.xml /robots.txt")
+		fmt.Fprint(w, robotstest.Sitemap("http://a.test/0"))
 	})
+	web := robotstest.New(t, robotstest.Sites{"a.test": s})
+	records := store.Memory()
+	for run, want := range []report.FeedStats{
+		{Files: 3, Entries: 4, Fed: 3, Duplicate: 1},
+		{Files: 1, FilesUnchanged: 2},
+		{Files: 2, FilesUnchanged: 1, Entries: 4, Fed: 4},
+	} {
+		if run == 2 {
+			web.Set("a.test", "/map.xml", strings.Replace(old, "</urlset>", "<url><loc>http://a.test/</loc></url></urlset>", 1))
+		}
+		c := resumed(t, web, records)
+		c.AllowURLRevisit = true
+		c.Visit("http://a.test/")
+		c.Wait()
+		if got := c.Robots.Stats().Sitemaps; got != want {
+			t.Errorf("run %d:\ngot  %+v\nwant %+v", run, got, want)
+		}
+	}
+	if n := validated.Load(); n != 2 {
+		t.Errorf("%d conditional requests were answered 304, want 2", n)
+	}
 }
 
-// TestResumeAfterServerErrors checks that pages with a status of a temporary failure are fetched
-// again in the next run, also if ParseHTTPErrorResponse passes the response to the callbacks.
+// TestCloseInLoopOverPages checks that Close in a loop over Pages ends the loop, and that the next
+// loop continues.
+func TestCloseInLoopOverPages(t *testing.T) {
+	web := robotstest.New(t, bigShop(30, kit.NoDenys))
+	records := store.Memory()
+	feed := collyrobots.Feed{Resume: true, Window: 4}
+	c := kit.Start(t, web, nil, collyrobots.Store(records))
+	var got []string
+	var last error
+	for e, err := range c.Robots.Pages(t.Context(), feed, "http://a.test/") {
+		last = err
+		if err == nil {
+			got = append(got, e.Loc)
+		}
+		if len(got) == 10 {
+			kit.Must(t, c.Robots.Close())
+		}
+	}
+	if len(got) != 10 || !errors.Is(last, collyrobots.ErrClosed) {
+		t.Errorf("got %d pages, then %v; want 10, then ErrClosed", len(got), last)
+	}
+	c = kit.Start(t, web, nil, collyrobots.Store(records))
+	for e, err := range c.Robots.Pages(t.Context(), feed, "http://a.test/") {
+		kit.Must(t, err)
+		got = append(got, e.Loc)
+	}
+	if len(got) != 30+1 || got[9] != got[10] { // the page after which the loop was closed comes again
+		t.Errorf("got %d pages in all, want 31 with one twice: %v", len(got), got)
+	}
+}
+
+// TestResumeAfterServerErrors checks that pages with a status of a temporary failure or of a proxy
+// are fetched again in the next run, also if ParseHTTPErrorResponse passes the response to the
+// callbacks.
 func TestResumeAfterServerErrors(t *testing.T) {
 	for name, options := range map[string][]colly.CollectorOption{"OnError": nil, "ParseHTTPErrorResponse": {colly.ParseHTTPErrorResponse()}} {
 		t.Run(name, func(t *testing.T) {
-			kit.InBubble(t, bigShop(4, kit.NoDenys), func(t *testing.T, web *robotstest.Web) {
+			kit.InBubble(t, bigShop(5, kit.NoDenys), func(t *testing.T, web *robotstest.Web) {
 				web.Set("a.test", "/1", http.StatusBadGateway)
 				web.Set("a.test", "/2", http.StatusTooManyRequests)
 				web.Set("a.test", "/3", http.StatusGone)
+				web.Set("a.test", "/4", http.StatusProxyAuthRequired)
 				records := store.Memory()
 				for range 2 {
 					c := kit.Start(t, web, options, collyrobots.Store(records), collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true}))
@@ -57,9 +113,10 @@ func TestResumeAfterServerErrors(t *testing.T) {
 					kit.Must(t, c.Robots.Close())
 					web.Set("a.test", "/1", robotstest.Page())
 					web.Set("a.test", "/2", robotstest.Page())
+					web.Set("a.test", "/4", robotstest.Page())
 					time.Sleep(time.Hour)
 				}
-				kit.WantSortedURIs(t, web, "a.test", "/ / /0 /1 /1 /2 /2 /3 /map.xml /map.xml /robots.txt")
+				kit.WantSortedURIs(t, web, "a.test", "/ / /0 /1 /1 /2 /2 /3 /4 /4 /map.xml /map.xml /robots.txt")
 			})
 		})
 	}

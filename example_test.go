@@ -25,7 +25,6 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
-	"github.com/collyrobots/collyrobots/internal/sigverify"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/webbotauth"
@@ -691,26 +690,16 @@ func TestStorageThatTestsAndSetsInOneStep(t *testing.T) {
 	}
 }
 
-// This example has three parts: a server with the key directory of the crawler, a site that fetches
-// the directory and verifies each request, and the crawler.
+// This example has two parts: a site that verifies the signature of each request, and the crawler.
 func ExampleSignRequests() {
-	_, key, err := ed25519.GenerateKey(nil) // a real crawler reads its key from a file
+	public, key, err := ed25519.GenerateKey(nil) // a real crawler reads its key from a file
 	if err != nil {
 		log.Fatal(err)
 	}
-	directory, err := webbotauth.Directory(webbotauth.Key{Private: key})
-	if err != nil {
-		log.Fatal(err)
-	}
-	mux := http.NewServeMux()
-	mux.Handle(webbotauth.DirectoryPath, directory) // a real crawler puts its host name before the path
-	bot := httptest.NewTLSServer(mux)
-	defer bot.Close()
-	agent := bot.URL + webbotauth.DirectoryPath
-
-	site := httptest.NewServer(verifying(bot.Client(), agent))
+	site := httptest.NewServer(verifying(public))
 	defer site.Close()
 
+	const agent = "https://bot.example" + webbotauth.DirectoryPath // webbotauth.Directory serves the key there
 	signer, err := webbotauth.NewSigner(key, agent, webbotauth.Draft)
 	if err != nil {
 		log.Fatal(err)
@@ -740,21 +729,15 @@ func ExampleSignRequests() {
 }
 
 // verifying returns a site that responds to requests with a valid signature of one crawler. A real
-// site uses a library, or a service, that verifies the signatures of many.
-func verifying(client *http.Client, agent string) http.Handler {
-	v := &sigverify.Verifier{
-		Key:      func(id string) ed25519.PublicKey { return keyOf(client, agent, id) },
-		Tag:      "web-bot-auth",
-		Required: []string{`"@method"`, `"@authority"`, `"@path"`, `"signature-agent";key="sig1"`},
-		MaxAge:   24 * time.Hour,
-		Agent:    fmt.Sprintf("sig1=%q", agent),
-	}
+// site uses a library, or a service, that fetches the keys of many crawlers.
+func verifying(key ed25519.PublicKey) http.Handler {
+	v := &kit.Signatures{Keys: []ed25519.PublicKey{key}}
 	pages := http.NewServeMux()
 	pages.HandleFunc("/robots.txt", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "User-agent: *\nDisallow: /private\n") })
 	pages.Handle("/old", http.RedirectHandler("/new", http.StatusFound))
 	pages.HandleFunc("/new", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "welcome\n") })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		err := v.Verify(sigverify.OfRequest(r), time.Now())
+		err := v.Verify(robotstest.Request{Method: r.Method, Host: r.Host, URI: r.RequestURI, Header: r.Header}, time.Now())
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusForbidden)
 			return
@@ -762,22 +745,4 @@ func verifying(client *http.Client, agent string) http.Handler {
 		fmt.Println("the site has verified", r.URL.Path)
 		pages.ServeHTTP(w, r)
 	})
-}
-
-// keyOf returns a key of a directory, or nil.
-func keyOf(client *http.Client, agent, id string) ed25519.PublicKey {
-	resp, err := client.Get(agent)
-	if err != nil {
-		return nil
-	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return nil
-	}
-	keys, err := sigverify.Keys(body)
-	if err != nil {
-		return nil
-	}
-	return keys[id]
 }

@@ -132,9 +132,6 @@ const importRules = `
 	# Rules about pages, from bytes to values.
 	robotstags:        ./internal/metatags github.com/dunglas/httpsfv !io !os !log
 
-	# Verifies signatures, in tests. It shares nothing with webbotauth.
-	internal/sigverify: !log !os
-
 	# The root package combines them.
 	.:                 ./report ./store/pacer ./store/urlstore ./webbotauth ./robotstags ./dialect ./sitemap ./store ./usage ./internal/arrivals ./internal/backend ./internal/exchange ./internal/fanout ./internal/fed ./internal/feed ./internal/gate ./internal/hostname ./internal/judge ./internal/metatags ./internal/netguard ./internal/nofollow ./internal/pace ./internal/policy ./internal/redact ./internal/reporter ./internal/revalidate ./internal/seconds ./internal/track ./internal/typednil ./internal/weburl github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/debug github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage golang.org/x/time/rate !reflect
 
@@ -209,7 +206,7 @@ const importRules = `
 	internal/e2e/frontiertest: . ./report ./store/urlstore ./dialect ./internal/e2e/kit ./robotstest github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/extensions github.com/gocolly/colly/v2/proxy github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage
 
 	# What the tests of the public API share. Their packages, internal/e2e/*, have only tests.
-	internal/e2e/kit: . ./report ./store ./store/pacer ./store/urlstore ./dialect ./robotstest ./usage github.com/gocolly/colly/v2 golang.org/x/net/dns/dnsmessage
+	internal/e2e/kit: . ./report ./store ./store/pacer ./store/urlstore ./dialect ./robotstest ./usage ./webbotauth github.com/gocolly/colly/v2 golang.org/x/net/dns/dnsmessage
 
 	# Compares two versions with random crawls. The driver has only tests, so that it compiles with both versions.
 	internal/e2e/compare:

@@ -18,7 +18,6 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
-	"github.com/collyrobots/collyrobots/internal/sigverify"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/usage"
@@ -40,43 +39,24 @@ func newSigner(t testing.TB, profile webbotauth.Profile) *webbotauth.Signer {
 }
 
 // newVerifier returns a verifier for the requests of newSigner.
-func newVerifier(profile webbotauth.Profile) *sigverify.Verifier {
-	key := signingKey.Public().(ed25519.PublicKey)
-	v := &sigverify.Verifier{
-		Key:      func(id string) ed25519.PublicKey { return map[string]ed25519.PublicKey{webbotauth.KeyID(key): key}[id] },
-		Tag:      "web-bot-auth",
-		Required: []string{`"@method"`, `"@authority"`, `"@path"`, `"signature-agent";key="sig1"`},
-		MaxAge:   5 * time.Minute,
-		Agent:    `sig1="` + botKeys + `"`,
-	}
-	if profile == webbotauth.Cloudflare {
-		v.Required = []string{`"@authority"`, `"signature-agent"`}
-		v.MaxAge = time.Minute
-		v.Agent = `"` + botKeys + `"`
-	}
-	return v
+func newVerifier() *kit.Signatures {
+	return &kit.Signatures{Keys: []ed25519.PublicKey{signingKey.Public().(ed25519.PublicKey)}}
 }
 
 // verify verifies a request of an access log. It must have been signed in the same second as the
 // server received it, and with a nonce of its own.
-func verify(v *sigverify.Verifier, r robotstest.Request) error {
+func verify(v *kit.Signatures, r robotstest.Request) error {
 	input := r.Header.Get("Signature-Input")
 	if created := fmt.Sprintf(";created=%d;", r.Time.Unix()); !strings.Contains(input, created) {
 		return fmt.Errorf("want %s in Signature-Input: %s", created, input)
 	}
-	return v.Verify(sigverify.Message{
-		Method: r.Method,
-		Scheme: r.Scheme,
-		Host:   r.Host,
-		Target: r.URI,
-		Header: r.Header,
-	}, r.Time)
+	return v.Verify(r, r.Time)
 }
 
 // wantSigned verifies every request of the access log.
 func wantSigned(t *testing.T, web *robotstest.Web, profile webbotauth.Profile) {
 	t.Helper()
-	v := newVerifier(profile)
+	v := newVerifier()
 	for _, r := range web.Log("") {
 		err := verify(v, r)
 		if err != nil {
@@ -249,9 +229,9 @@ func TestPrivateAddressGetsNoSignature(t *testing.T) {
 }
 
 // asks returns a handler that answers 403 and asks for a signature until a request has a valid one.
-func asks(v *sigverify.Verifier, accept string, answer string) http.HandlerFunc {
+func asks(v *kit.Signatures, accept string, answer string) http.HandlerFunc {
 	return func(out http.ResponseWriter, r *http.Request) {
-		if v.Verify(sigverify.OfRequest(r), time.Now()) == nil && strings.Contains(r.Header.Get("Signature-Input"), accept) {
+		if v.Verify(robotstest.Request{Method: r.Method, Host: r.Host, URI: r.RequestURI, Header: r.Header}, time.Now()) == nil && strings.Contains(r.Header.Get("Signature-Input"), accept) {
 			fmt.Fprint(out, answer)
 			return
 		}
@@ -271,7 +251,7 @@ func whenAsked(t *testing.T) *webbotauth.Signer {
 // robots.txt hold, and that a request is sent again in its turn.
 func TestWhenAsked(t *testing.T) {
 	kit.ForEachClient(t, func(t *testing.T, start kit.Starter) {
-		v := newVerifier(webbotauth.Draft)
+		v := newVerifier()
 		const robots = "User-agent: *\nCrawl-delay: 10\nDisallow: /denied\n"
 		kit.InBubble(t, robotstest.Sites{
 			"a.test": {"/robots.txt": asks(v, "", robots), "/1": asks(v, "", "<p>"), "/2": asks(v, "", "<p>"), "/denied": "<p>"},
@@ -312,7 +292,7 @@ func TestWhenAsked(t *testing.T) {
 
 // TestSignaturesInEvents compares the events with the access log.
 func TestSignaturesInEvents(t *testing.T) {
-	v := newVerifier(webbotauth.Draft)
+	v := newVerifier()
 	kit.InBubble(t, robotstest.Sites{
 		"a.test": {"/robots.txt": kit.NoDenys, "/1": asks(v, "", "<p>"), "/2": asks(v, "", "<p>")},
 		"b.test": {"*": robotstest.Page()},
@@ -343,7 +323,7 @@ func TestSignaturesInEvents(t *testing.T) {
 // TestWhenAskedKeepsTheDelay checks the instants of the requests that are sent again.
 func TestWhenAskedKeepsTheDelay(t *testing.T) {
 	kit.ForEachClient(t, func(t *testing.T, start kit.Starter) {
-		v := newVerifier(webbotauth.Draft)
+		v := newVerifier()
 		kit.InBubble(t, robotstest.Sites{
 			"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 10\n", "/1": asks(v, "", "<p>"), "/2": asks(v, "", "<p>")},
 		}, func(t *testing.T, web *robotstest.Web) {
@@ -363,7 +343,7 @@ func TestWhenAskedKeepsTheDelay(t *testing.T) {
 func TestNonceOfTheSite(t *testing.T) {
 	for name, signer := range map[string]*webbotauth.Signer{"always": newSigner(t, webbotauth.Draft), "when asked": whenAsked(t)} {
 		t.Run(name, func(t *testing.T) {
-			v := newVerifier(webbotauth.Draft)
+			v := newVerifier()
 			kit.InBubble(t, robotstest.Sites{
 				"a.test": {"/robots.txt": kit.NoDenys, "/1": asks(v, `;nonce="n1"`, "<p>"), "*": 403},
 			}, func(t *testing.T, web *robotstest.Web) {
@@ -412,7 +392,7 @@ func TestRequestsThatAreNotSentAgain(t *testing.T) {
 		out.Header().Set("Retry-After", "3600")
 		out.WriteHeader(http.StatusServiceUnavailable)
 	})
-	v := newVerifier(webbotauth.Draft)
+	v := newVerifier()
 	kit.InBubble(t, robotstest.Sites{
 		"a.test": {"/robots.txt": kit.NoDenys, "/post": asks(v, "", "<p>")},
 		"b.test": {"/robots.txt": kit.NoDenys, "/slow": afterTime(time.Minute, asks(v, "", "<p>")), "/busy": busy},
@@ -471,7 +451,7 @@ func TestThrottledRequestIsNotSentAgain(t *testing.T) {
 		if !strings.Contains(last.Header.Get("Signature-Input"), `;nonce="n";`) {
 			t.Errorf("/2: header %v", last.Header)
 		}
-		kit.Must(t, verify(newVerifier(webbotauth.Draft), last))
+		kit.Must(t, verify(newVerifier(), last))
 	})
 }
 

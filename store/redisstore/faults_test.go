@@ -34,7 +34,7 @@ func TestKill(t *testing.T) {
 		victim := newWorker(t, j)
 		web.await(t, 1)
 		victim.kill() // while it waits for the response
-		killed := len(web.visits("host0"))
+		killed := len(web.visits())
 		state := strings.Fields(client.Get(ctx, only(t, client, "*:pace:host0")).Val())
 		granted, err := strconv.ParseInt(state[5], 10, 64)
 		if err != nil {
@@ -44,7 +44,7 @@ func TestKill(t *testing.T) {
 		heir := newWorker(t, j)
 		web.await(t, 1)
 		heir.kill()
-		if at := web.visits("host0")[killed].at; at.UnixMicro() < free.UnixMicro() {
+		if at := web.visits()[killed].at; at.UnixMicro() < free.UnixMicro() {
 			t.Errorf("%v before the host was free", time.Duration(free.UnixMicro()-at.UnixMicro())*time.Microsecond)
 		}
 		time.Sleep(length)

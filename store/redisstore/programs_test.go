@@ -84,7 +84,7 @@ func TestPagesOutlastRedis(t *testing.T) {
 	time.Sleep(3 * time.Second)
 	s.start(t) // without its data
 	c.Wait()
-	if got := len(web.visits("host0")); got != 1+pages || c.pages != pages {
+	if got := len(web.visits()); got != 1+pages || c.pages != pages {
 		t.Errorf("%d requests, %d pages", got, c.pages)
 	}
 	web.gap(t, time.Second)

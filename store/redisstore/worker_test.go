@@ -27,16 +27,14 @@ import (
 
 const workerVariable = "REDISSTORE_WORKER" // a job, as JSON
 
-// A job configures a worker process, which requests pages from each host until its standard input
+// A job configures a worker process, which requests pages of one host until its standard input
 // ends.
 type job struct {
 	Name, Redis, Site string
-	Hosts             int
 	Delay, Lease      time.Duration
 	Patience          time.Duration
 	Path              string        // the path of the pages; "" for an ordinary page
 	Late              time.Duration // how long the worker waits between Acquire and Valid
-	Plugin            bool          // whether the worker is a spider with the plugin; Delay is its MinDelay
 }
 
 // work runs in a worker process. It prints a line for each event.
@@ -62,24 +60,15 @@ func work(config string) int {
 	defer s.Close()
 	fmt.Println("ready")
 	web := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
-	if j.Plugin {
-		return j.crawl(ctx, s)
+	for ctx.Err() == nil {
+		j.page(ctx, s, web)
 	}
-	var hosts sync.WaitGroup
-	for n := range j.Hosts {
-		hosts.Go(func() {
-			for ctx.Err() == nil {
-				j.page(ctx, s, web, fmt.Sprint("host", n))
-			}
-		})
-	}
-	hosts.Wait()
 	return 0
 }
 
 // page requests one page, in the way that every user of a Pacer should.
-func (j *job) page(ctx context.Context, s *redisstore.Store, web *http.Client, host string) {
-	l, err := s.Acquire(ctx, host, j.Delay)
+func (j *job) page(ctx context.Context, s *redisstore.Store, web *http.Client) {
+	l, err := s.Acquire(ctx, "host0", j.Delay)
 	if err != nil {
 		if ctx.Err() == nil {
 			away := (*redisstore.AwayError)(nil)
@@ -100,7 +89,7 @@ func (j *job) page(ctx context.Context, s *redisstore.Store, web *http.Client, h
 	if err != nil {
 		panic(err)
 	}
-	req.Host = host
+	req.Host = "host0"
 	req.Header.Set("Worker", j.Name)
 	if !l.Valid() {
 		return
@@ -144,9 +133,6 @@ func newWorker(t *testing.T, j job) *worker {
 	}
 	if j.Patience == 0 {
 		j.Patience = time.Second
-	}
-	if j.Hosts == 0 {
-		j.Hosts = 1
 	}
 	config, err := json.Marshal(j)
 	if err != nil {
@@ -230,7 +216,7 @@ func (w *worker) said(of string) (lines []string) {
 type site struct {
 	addr string
 	mu   sync.Mutex
-	log  map[string][]visit
+	log  []visit
 }
 
 type visit struct {
@@ -251,7 +237,7 @@ func (v visit) until(next visit) time.Duration {
 }
 
 func newSite(t *testing.T) *site {
-	s := &site{log: make(map[string][]visit)}
+	s := new(site)
 	web := httptest.NewServer(http.HandlerFunc(s.answer))
 	t.Cleanup(web.Close)
 	s.addr = strings.TrimPrefix(web.URL, "http://")
@@ -264,7 +250,7 @@ func (s *site) answer(w http.ResponseWriter, r *http.Request) {
 		v.looked = time.Unix(0, nanos)
 	}
 	s.mu.Lock()
-	s.log[r.Host] = append(s.log[r.Host], v)
+	s.log = append(s.log, v)
 	s.mu.Unlock()
 	switch r.URL.Path {
 	case "/robots.txt":
@@ -274,27 +260,27 @@ func (s *site) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// visits returns the visits to a host so far.
-func (s *site) visits(host string) []visit {
+// visits returns the visits so far.
+func (s *site) visits() []visit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.log[host])
+	return slices.Clone(s.log)
 }
 
-// await waits until a host has had n more visits. It fails the test if that takes very long.
+// await waits until there were n more visits. It fails the test if that takes very long.
 func (s *site) await(t *testing.T, n int) {
 	t.Helper()
-	before := len(s.visits("host0"))
-	for end := time.Now().Add(2 * time.Minute); len(s.visits("host0")) < before+n; time.Sleep(5 * time.Millisecond) {
+	before := len(s.visits())
+	for end := time.Now().Add(2 * time.Minute); len(s.visits()) < before+n; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%d more visits instead of %d", len(s.visits("host0"))-before, n)
+			t.Fatalf("%d more visits instead of %d", len(s.visits())-before, n)
 		}
 	}
 }
 
 func (s *site) between(at, end time.Time) map[string]int {
 	count := make(map[string]int)
-	for _, v := range s.visits("host0") {
+	for _, v := range s.visits() {
 		if v.at.After(at) && v.at.Before(end) {
 			count[v.worker]++
 		}
@@ -302,9 +288,9 @@ func (s *site) between(at, end time.Time) map[string]int {
 	return count
 }
 
-// short counts the gaps between visits to host0 that are shorter than delay.
+// short counts the gaps between visits that are shorter than delay.
 func (s *site) short(delay time.Duration) (n int) {
-	visits := s.visits("host0")
+	visits := s.visits()
 	for i := range len(visits) - 1 {
 		if visits[i].until(visits[i+1]) < delay {
 			n++
@@ -313,21 +299,18 @@ func (s *site) short(delay time.Duration) (n int) {
 	return n
 }
 
-// gap returns the shortest time between two successive visits to one host. It fails the test if
+// gap returns the shortest time between two successive visits. It fails the test if
 // that time is shorter than delay.
 func (s *site) gap(t *testing.T, delay time.Duration) time.Duration {
 	t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	visits := s.visits()
 	least := time.Hour
-	for host, visits := range s.log {
-		for i := range len(visits) - 1 {
-			gap := visits[i].until(visits[i+1])
-			if gap < delay {
-				t.Errorf("%s: %v between a visit of %s and one of %s", host, gap, visits[i].worker, visits[i+1].worker)
-			}
-			least = min(least, gap)
+	for i := range len(visits) - 1 {
+		gap := visits[i].until(visits[i+1])
+		if gap < delay {
+			t.Errorf("%v between a visit of %s and one of %s", gap, visits[i].worker, visits[i+1].worker)
 		}
+		least = min(least, gap)
 	}
 	return least
 }

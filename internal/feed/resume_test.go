@@ -203,8 +203,8 @@ func TestRecordOfTheFuture(t *testing.T) {
 	})
 }
 
-// TestFailedPageIsTriedAgain checks that three runs try a page that fails. This includes a page
-// whose robots.txt is not available.
+// TestFailedPageIsTriedAgain checks that three runs try a page that fails, and that it is then counted
+// as given up.
 func TestFailedPageIsTriedAgain(t *testing.T) {
 	w := newWorld(map[string]any{"http://a.test/index.xml": urlset(numberedURLs("http://a.test/", 3)...)})
 	w.visit = func(e sitemap.Entry) Result {
@@ -213,40 +213,17 @@ func TestFailedPageIsTriedAgain(t *testing.T) {
 		}
 		return Done
 	}
-	_, visited := crawls(t, w, Options{}, 5, nil)
-	if got, want := strings.Join(visited, ", "), "a.test/0 a.test/1 a.test/2, a.test/1, a.test/1, , "; got != want {
-		t.Errorf("visited %s, want %s", got, want)
-	}
-}
-
-func TestGivenUpIsCounted(t *testing.T) {
-	w := newWorld(map[string]any{"http://a.test/index.xml": urlset("http://a.test/1")})
-	w.visit = func(sitemap.Entry) Result { return Failed }
-	n := 0
-	crawls(t, w, Options{}, 4, func(_ int, w *world, _ *Options) {
+	givenUp := 0
+	_, visited := crawls(t, w, Options{}, 5, func(_ int, w *world, _ *Options) {
 		if w.feed != nil {
-			n += w.feed.Count(GivenUp)
+			givenUp += w.feed.Count(GivenUp)
 		}
 	})
-	if n != 1 {
-		t.Errorf("%d pages were given up", n)
+	if givenUp != 1 {
+		t.Errorf("%d pages were given up", givenUp)
 	}
-}
-
-// TestBrokenRecord checks that a file whose record cannot be used is read from its beginning, and
-// that this is logged once.
-func TestBrokenRecord(t *testing.T) {
-	s := store.Memory()
-	const key = "sitemap ScopeHost a.test a.test/index.xml"
-	write := func([]byte) ([]byte, error) { return []byte(`{"Version":2}`), nil }
-	if err := s.Update(t.Context(), key, 0, write); err != nil {
-		t.Fatal(err)
-	}
-	w := newWorld(map[string]any{"http://a.test/index.xml": urlset("http://a.test/1", "http://a.test/2")})
-	_, visited := crawls(t, w, Options{Store: s}, 2, nil)
-	w.want(t, "visited", strings.Join(visited, ", "), "a.test/1 a.test/2, ")
-	if got := strings.Count(w.log.String(), "record cannot be used"); got != 1 {
-		t.Errorf("%d lines in the log, want 1", got)
+	if got, want := strings.Join(visited, ", "), "a.test/0 a.test/1 a.test/2, a.test/1, a.test/1, , "; got != want {
+		t.Errorf("visited %s, want %s", got, want)
 	}
 }
 
@@ -316,17 +293,6 @@ func TestStoreThatFails(t *testing.T) {
 	if !strings.Contains(w.log.String(), "disk full") {
 		t.Errorf("log: %s", w.log.String())
 	}
-}
-
-// TestResumeUnderHTTPS checks that http and https of a host are one site.
-func TestResumeUnderHTTPS(t *testing.T) {
-	s := store.Memory()
-	w := newWorld(map[string]any{"http://a.test/map.xml": urlset("http://a.test/1"), "https://a.test/map.xml": urlset("http://a.test/1")})
-	for _, scheme := range []string{"http", "https"} {
-		w.start(Options{Resume: true, Store: s})
-		w.crawl(t.Context(), scheme+"://a.test", scheme+"://a.test/map.xml")
-	}
-	w.want(t, "visited", w.visits(), "a.test/1")
 }
 
 // TestResumeOfPages checks that a page from Pages is done when the loop calls Done, however late,

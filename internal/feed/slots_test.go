@@ -91,3 +91,31 @@ func TestNoSlotIsLost(t *testing.T) {
 		}
 	})
 }
+
+// TestSlotAtTheEnd checks that a walk gives a slot back that it gets at the moment when its context
+// ends.
+func TestSlotAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var slots Slots
+		ctx, cancel := context.WithCancel(t.Context())
+		other, s := &share{slots: &slots}, &share{slots: &slots}
+		err := other.enter(ctx, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error)
+		go func() { ended <- s.enter(ctx, 1) }()
+		synctest.Wait()
+		slots.mu.Lock()
+		cancel()
+		other.change(func() { other.held-- })
+		slots.grant()
+		slots.mu.Unlock()
+		if <-ended == nil {
+			t.Error("the walk has a slot although its context has ended")
+		}
+		if slots.held != 0 || slots.shares != 0 || len(slots.waiting) != 0 {
+			t.Errorf("left over: %+v", &slots)
+		}
+	})
+}

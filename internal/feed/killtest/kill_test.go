@@ -105,6 +105,10 @@ func TestNoPageIsLost(t *testing.T) {
 	}
 }
 
+// mostSunk is the largest number of pages that a Sink gets again after a kill, according to the doc
+// comment of Feed.Resume. One more page may be in flight for each site.
+const mostSunk = 10_000 + 8
+
 // random is the value of COLLYROBOTS_NEWEST that lets the seed decide.
 const random = 2
 

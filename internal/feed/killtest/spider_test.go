@@ -34,17 +34,15 @@ type spider struct {
 	Store       string   // a path
 	Results     string   // a path
 	Life        int      // how often it was started before
-	Way         string   // how the spider gets its pages: "async", "sync", "pages", "queue", "sink" or "list"
+	Way         string   // how the spider gets its pages: "async", "sync", "pages", "queue" or "sink"
 	End         string   // what SIGTERM does: "cancel", "close", or "cancel and close"
 	Window      int
 	Threads     int // threads of the queue
 	NewestFirst bool
 	MaxURLs     int // the MaxURLs of this life
-	KilledAt    int // with "list", the process kills itself at this page; 0 if it does not
 
 	results *os.File
 	client  *http.Client // of "sink"
-	listed  int          // pages of "list" so far
 }
 
 const spiderVariable = "COLLYROBOTS_SPIDER"
@@ -154,24 +152,8 @@ func (s *spider) fetch(loc string) error {
 	return nil
 }
 
-// list is a Sink that only records the page.
-func (s *spider) list(loc string) error {
-	s.note(loc)
-	s.listed++
-	if s.listed == s.KilledAt {
-		self, err := os.FindProcess(os.Getpid())
-		if err == nil {
-			err = self.Kill()
-		}
-		panic(fmt.Sprint("not killed: ", err))
-	}
-	return nil
-}
-
 func (s *spider) feed() collyrobots.Feed {
-	sinks := map[string]func(string) error{"sink": s.fetch, "list": s.list}
-	return collyrobots.Feed{
-		Sink:        sinks[s.Way],
+	f := collyrobots.Feed{
 		Resume:      true,
 		Window:      s.Window,
 		Since:       since,
@@ -179,6 +161,10 @@ func (s *spider) feed() collyrobots.Feed {
 		NewestFirst: s.NewestFirst,
 		MaxURLs:     s.MaxURLs,
 	}
+	if s.Way == "sink" {
+		f.Sink = s.fetch
+	}
+	return f
 }
 
 // mostPages is larger than the number of pages of a trial.

@@ -232,7 +232,7 @@ func (cc *collectorClient) Seam() *backend.Seam {
 	}
 	isNew := cc.inPlace.Swap(s) != s // otherwise another request has found it
 	if isNew && cc.handle.Moved() {
-		cc.controller.core.report.Warn("Collector.Init was called after Attach and has undone the collector's settings: call it before, or attach the collector once more after it")
+		cc.controller.core.judge.Report.Warn("Collector.Init was called after Attach and has undone the collector's settings: call it before, or attach the collector once more after it")
 	}
 	return s
 }

@@ -17,7 +17,7 @@ import (
 // OnDenied.
 func (h *hooks) deny(r *colly.Request, err error) {
 	err = public(err)
-	h.onDenied.notSent(h.report, r.URL, err, h.dryRun)
+	h.onDenied.notSent(h.judge.Report, r.URL, err, h.judge.DryRun)
 	o := outcomeOf(err)
 	if h.retries.Deny(r, o.denial()) > track.MaxDenials {
 		h.warnOfRetries(r, err)
@@ -61,14 +61,14 @@ func (f onDenied) notSent(r *reporter.Reporter, u *url.URL, err error, dryRun bo
 
 // warnOfRetries warns once that retries of a denied page make no sense.
 func (h *hooks) warnOfRetries(r *colly.Request, err error) {
-	h.report.Warn("OnDenied or OnError calls Retry again and again: a request is denied until its robots.txt has been read again or its host may be requested again, so OnDenied is not called for it any more",
+	h.judge.Report.Warn("OnDenied or OnError calls Retry again and again: a request is denied until its robots.txt has been read again or its host may be requested again, so OnDenied is not called for it any more",
 		"url", r.URL.Redacted(), "count", track.MaxDenials, "error", err)
 }
 
 // brake delays a page by one second. It is called for a page that a callback retries again and
 // again while the reason of its denials may still pass. Nothing else slows such a loop down.
 func (h *hooks) brake(q *gate.Request) {
-	ctx, release := h.policies.Until(h.c.Context)
+	ctx, release := h.judge.Policies.Until(h.c.Context)
 	defer release()
 	select {
 	case <-time.After(time.Second):

@@ -190,7 +190,7 @@ func (d *dispatcher) submit(p *urlstore.Page) {
 	case d.ctx.Err() != nil:
 		d.passResult(p, urlstore.Returned)
 	case h == nil:
-		d.frontier.report.Warn("a page waits for a collector that is not attached: attach the collectors in the same order in each run", "url", redact.Text(p.URL), "count", p.Collector+1)
+		d.frontier.judge.Report.Warn("a page waits for a collector that is not attached: attach the collectors in the same order in each run", "url", redact.Text(p.URL), "count", p.Collector+1)
 		d.passResult(p, urlstore.Postponed)
 	case !h.c.Async, h.c.Context.Err() != nil:
 		d.passResult(p, urlstore.Postponed)

@@ -122,12 +122,12 @@ func (f *frontier) close() {
 
 // tellParked reports that the page of r waits in the urlstore.Store, unless the wait is too short.
 func (f *frontier) tellParked(r *colly.Request, p *urlstore.Page, of reporter.IDs) {
-	if !f.report.Events.Active() {
+	if !f.judge.Report.Events.Active() {
 		return
 	}
 	now := time.Now()
-	s := f.wire.Hosts.At(now, p.Host).Stats(now)
-	f.report.TellParked(now, s, s.Waiting+f.store.Waiting(p.Host), r.URL, of)
+	s := f.judge.Wire.Hosts.At(now, p.Host).Stats(now)
+	f.judge.Report.TellParked(now, s, s.Waiting+f.store.Waiting(p.Host), r.URL, of)
 }
 
 // A page whose host may not start for longer than farAway goes back to the urlstore.Store if crowd pages
@@ -367,9 +367,9 @@ func (f *frontier) passResult(p *urlstore.Page, result urlstore.Result) {
 // fail reports an error of the urlstore.Store about a page, or nil, and logs the first one.
 func (f *frontier) fail(p *urlstore.Page, err error) {
 	err = typednil.Error(err)
-	f.report.TellUnrecorded(p, err)
+	f.judge.Report.TellUnrecorded(p, err)
 	if f.failure.CompareAndSwap(nil, &err) {
-		f.report.Log.Error("the urlstore.Store of Frontier has failed, pages go on without it", "error", err)
+		f.judge.Report.Log.Error("the urlstore.Store of Frontier has failed, pages go on without it", "error", err)
 	}
 }
 

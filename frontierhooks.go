@@ -99,7 +99,7 @@ func (fh *frontierHooks) isRecordable(r *colly.Request) bool {
 		return false
 	}
 	if !fh.h.c.Async {
-		fh.h.report.Warn("the pages of a collector without Async are not recorded in the urlstore.Store of Frontier", "url", r.URL.Redacted())
+		fh.h.judge.Report.Warn("the pages of a collector without Async are not recorded in the urlstore.Store of Frontier", "url", r.URL.Redacted())
 		return false
 	}
 	return true
@@ -133,7 +133,7 @@ func (fh *frontierHooks) marshal(r *colly.Request) []byte {
 		case survivesJSON(value):
 			kept.Put(key, value)
 		default:
-			fh.h.report.Warn("the urlstore.Store of Frontier cannot keep a value in the Context of a request: use strings, or set it in OnRequest", "key", key)
+			fh.h.judge.Report.Warn("the urlstore.Store of Frontier cannot keep a value in the Context of a request: use strings, or set it in OnRequest", "key", key)
 		}
 		return nil
 	})
@@ -190,7 +190,7 @@ func (fh *frontierHooks) record(r *colly.Request, listed *fed.Page) (page *fed.P
 	case a.submitted != nil:
 		fh.markRecorded(a, r)
 		return a.submitted, true
-	case a.page == nil, r.IsAbort(), fh.h.shard.Owns(a.page.Host, r.URL) != nil, !fh.h.dryRun && fh.h.links.Origin(r) != "":
+	case a.page == nil, r.IsAbort(), fh.h.judge.Shard.Owns(a.page.Host, r.URL) != nil, !fh.h.judge.DryRun && fh.h.links.Origin(r) != "":
 		return listed, true
 	case fh.h.closed.Load():
 		a.unrecorded = true
@@ -221,7 +221,7 @@ func (fh *frontierHooks) record(r *colly.Request, listed *fed.Page) (page *fed.P
 
 // returnPage aborts a page that goes back to the urlstore.Store.
 func (fh *frontierHooks) returnPage(q *gate.Request, r *colly.Request, page *fed.Page) {
-	fh.h.wire.TellReturn(q.Host)
+	fh.h.judge.Wire.TellReturn(q.Host)
 	q.Close()
 	r.Abort()
 	page.EndNow(feed.Unfinished)

@@ -53,7 +53,7 @@ type hooks struct {
 
 // attach registers the hooks.
 func (h *hooks) attach() {
-	h.byCollector = slices.ContainsFunc(h.settings.All(), (*judge.HostSettings).ByCollector)
+	h.byCollector = slices.ContainsFunc(h.judge.Settings.All(), (*judge.HostSettings).ByCollector)
 	h.onWait = h.tellDebugger
 	h.c.OnRequest(h.onRequest)
 	if h.frontier != nil {
@@ -90,7 +90,7 @@ func (h *hooks) onRequest(r *colly.Request) {
 	}
 	h.checkOnce(r)
 	if h.closed.Load() {
-		h.report.Warn("the plugin is closed, so all further requests of its collectors are denied: call Close after the crawl", "url", r.URL.Redacted())
+		h.judge.Report.Warn("the plugin is closed, so all further requests of its collectors are denied: call Close after the crawl", "url", r.URL.Redacted())
 	}
 	q := h.newPage(r, page)
 	if !h.admitOrRefuse(q, r, page) {
@@ -164,7 +164,7 @@ func (h *hooks) laterCallbacks() int {
 
 // newPage returns the record of a page.
 func (h *hooks) newPage(r *colly.Request, page *fed.Page) *gate.Request {
-	of := reporter.IDs{Collector: h.c.ID, Request: r.ID, Page: h.report.NewPage(h.c.Context)}
+	of := reporter.IDs{Collector: h.c.ID, Request: r.ID, Page: h.judge.Report.NewPage(h.c.Context)}
 	p := gate.Page{IDs: of, Store: h.revalidating.recordsFor(r), OnWait: h.onWait}
 	if page != nil {
 		p.From = page.From
@@ -194,7 +194,7 @@ func (h *hooks) targetOf(r *colly.Request) judge.Target {
 func (h *hooks) admit(q *gate.Request, r *colly.Request, m gate.Mode) error {
 	q.Describe(h.targetOf(r), h, *r.Headers)
 	err := h.gate.Admit(h.c.Context, q, m)
-	if h.dryRun {
+	if h.judge.DryRun {
 		h.tracked.Deny(r, q.Dry()) // until the page has a response
 	}
 	return err
@@ -479,7 +479,7 @@ func (h *hooks) countLate(r *colly.Response, q *gate.Request) {
 	case q != nil && r.StatusCode != 0:
 		q.Host.Count(1, 0)
 	case q == nil && exchange.IsRedirect(r.StatusCode):
-		h.wire.Hosts.At(time.Now(), hostname.Of(r.Request.URL)).Count(1, 0)
+		h.judge.Wire.Hosts.At(time.Now(), hostname.Of(r.Request.URL)).Count(1, 0)
 	}
 }
 
@@ -524,8 +524,8 @@ func (ctl *controller) Redirected(req *http.Request, err error) {
 		return // the program handles the redirect, or another page is its target
 	}
 	from := hostname.Of(req.Response.Request.URL)
-	ctl.core.wire.Hosts.At(time.Now(), from).CountFailure()
-	ctl.core.report.TellGivenUp(req.URL, err, true, gate.IDsOf(req.Response))
+	ctl.core.judge.Wire.Hosts.At(time.Now(), from).CountFailure()
+	ctl.core.judge.Report.TellGivenUp(req.URL, err, true, gate.IDsOf(req.Response))
 }
 
 // A root implements gate.Root.
@@ -537,15 +537,15 @@ func (c root) Refused(ctx context.Context, q *gate.Request, err error) error {
 	u := q.URL()
 	failed := o.isFailure() && !o.isEnd(ctx)
 	if failed {
-		c.wire.Hosts.At(time.Now(), hostname.Of(u)).CountFailure()
+		c.judge.Wire.Hosts.At(time.Now(), hostname.Of(u)).CountFailure()
 	}
 	switch {
 	case o.denied != nil: // the gate has counted it
 	case o.forbidden, o.late:
-		c.report.TellUnsent(u, err, failed, q.IDs)
+		c.judge.Report.TellUnsent(u, err, failed, q.IDs)
 	case o.foreign: // another process requests it
 	default:
-		c.report.TellGivenUp(u, err, failed, q.IDs)
+		c.judge.Report.TellGivenUp(u, err, failed, q.IDs)
 		if q.Host != nil && o.isEnd(ctx) {
 			reporter.MarkEnded(q.Host, o.Closed)
 			c.unsent.Add(o.Closed)
@@ -561,7 +561,7 @@ func (root) IsFailure(err error) bool {
 }
 
 // WouldDeny implements gate.Root.
-func (c root) WouldDeny(u *url.URL, err error) { c.onDenied.notSent(c.report, u, err, true) }
+func (c root) WouldDeny(u *url.URL, err error) { c.onDenied.notSent(c.judge.Report, u, err, true) }
 
 // Unseen implements gate.Root.
 func (c root) Unseen(req *http.Request) { c.frontier.drop(req) }

@@ -66,12 +66,6 @@ func New(opts ...Option) (*Plugin, error) {
 	j.Shard = config.shard
 	c := &core{
 		judge:     j,
-		settings:  j.Settings,
-		dryRun:    j.DryRun,
-		shard:     j.Shard,
-		wire:      w,
-		policies:  policies,
-		report:    r,
 		onDenied:  config.onDenied,
 		started:   time.Now(),
 		bubbled:   inBubble(),
@@ -101,19 +95,10 @@ func New(opts ...Option) (*Plugin, error) {
 }
 
 // A core is the state that the collectors of one plugin share.
-//
-// The fields from settings to report are those of judge. They are here because a field is promoted
-// through one level of embedding at most.
 type core struct {
 	judge    *judge.Judge
 	gate     *gate.Gate
 	sitemaps *sitemaps // nil if they are not followed
-	settings *judge.Settings
-	dryRun   bool
-	shard    judge.Shard
-	wire     *exchange.Wire
-	policies *judge.Policies
-	report   *reporter.Reporter
 
 	onDenied  onDenied
 	unsent    reporter.UnsentCounts
@@ -207,10 +192,10 @@ func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
 func (p *Plugin) own(ctx context.Context) (_ context.Context, userAgent string, f exchange.Fetcher) {
 	set, _ := ctx.Value(userAgentKey{}).(string)
 	if h := p.first(); h != nil {
-		return policy.WithValues(ctx, h.c.Context), cmp.Or(set, h.c.UserAgent), exchange.Fetcher{Wire: p.wire, Client: h}
+		return policy.WithValues(ctx, h.c.Context), cmp.Or(set, h.c.UserAgent), exchange.Fetcher{Wire: p.judge.Wire, Client: h}
 	}
-	userAgent = cmp.Or(set, p.policies.LastUserAgent(), judge.DefaultUserAgent)
-	return ctx, userAgent, exchange.Fetcher{Wire: p.wire, Client: exchange.SeamClient{}}
+	userAgent = cmp.Or(set, p.judge.Policies.LastUserAgent(), judge.DefaultUserAgent)
+	return ctx, userAgent, exchange.Fetcher{Wire: p.judge.Wire, Client: exchange.SeamClient{}}
 }
 
 // WithUserAgent returns a context that makes Check and Pages decide about a crawler with this user
@@ -236,7 +221,7 @@ func (p *Plugin) Listen(f func(Event)) (stop func()) {
 	if p == nil || p.core == nil || f == nil {
 		return func() {}
 	}
-	return p.report.Events.Listen(f)
+	return p.judge.Report.Events.Listen(f)
 }
 
 // Close ends the plugin. Requests that wait end at once, and so does the reading of robots.txt
@@ -260,12 +245,12 @@ func (p *Plugin) Close() error {
 	now := time.Now()
 	p.ended.CompareAndSwap(nil, &now) // before closed, so that a closed plugin has the time
 	p.closed.Store(true)
-	p.policies.Stop() // before the hosts are closed: otherwise a fetch whose wait ends would count as failed
-	p.wire.Close()
+	p.judge.Policies.Stop() // before the hosts are closed: otherwise a fetch whose wait ends would count as failed
+	p.judge.Wire.Close()
 	p.frontier.close()
-	p.policies.Close()
+	p.judge.Policies.Close()
 	p.sitemaps.flush()
-	p.report.Events.Close()
+	p.judge.Report.Events.Close()
 	if p.gate.Empty() {
 		p.debuggers.deliver()
 	}
@@ -334,14 +319,14 @@ func (p *Plugin) Attach(c *colly.Collector) error {
 	}
 	h := &hooks{core: p.core}
 	h.collectorClient.init(p.controller, c, handle, seam)
-	h.enforcesTags = p.settings.IsForAny(func(s *judge.HostSettings) bool { return s.EnforceTags })
+	h.enforcesTags = p.judge.Settings.IsForAny(func(s *judge.HostSettings) bool { return s.EnforceTags })
 	err = errors.Join(h.watchStorage(), h.addRevalidation(), p.frontier.add(h))
 	if err != nil {
 		return err
 	}
 	p.remember(h)
 	h.attach()
-	h.debugger.Store(p.debuggers.add(handle, p.report))
+	h.debugger.Store(p.debuggers.add(handle, p.judge.Report))
 	return nil
 }
 
@@ -350,7 +335,7 @@ func (p *Plugin) warnOfUncheckedRequests(c *colly.Collector) {
 	var n int
 	fmt.Sscanf(c.String(), "Requests made: %d", &n) // Colly has no other getter
 	if n > 0 && !backend.EverMarked(c.Context) {
-		p.report.Warn("Attach was called after the first Visit: the requests that the collector had made by then were not checked", "count", n)
+		p.judge.Report.Warn("Attach was called after the first Visit: the requests that the collector had made by then were not checked", "count", n)
 	}
 }
 
@@ -383,7 +368,7 @@ func (p *Plugin) userAgent() string {
 	if h != nil {
 		return h.c.UserAgent
 	}
-	return p.policies.LastUserAgent()
+	return p.judge.Policies.LastUserAgent()
 }
 
 // first returns the hooks of the first collector that still exists, or nil.
@@ -456,7 +441,7 @@ func (c *Collector) Clone() *Collector {
 	clone := &Collector{Collector: c.Collector.Clone(), robots: c.robots}
 	if c.robots != nil {
 		if err := c.robots.Attach(clone.Collector); err != nil {
-			c.robots.report.Log.Error("cannot attach a clone, its requests are judged on the wire", "error", err)
+			c.robots.judge.Report.Log.Error("cannot attach a clone, its requests are judged on the wire", "error", err)
 		}
 	}
 	return clone

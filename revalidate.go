@@ -153,11 +153,11 @@ func undoHideFromXML(u *url.URL) { u.Path = strings.TrimSuffix(u.Path, noXMLFile
 
 // tellUnchanged reports a page that has not changed. status is 0 if it was not requested.
 func (rh *revalidateHooks) tellUnchanged(r *colly.Request, status int) {
-	host := rh.h.wire.Hosts.At(time.Now(), hostname.Of(r.URL))
+	host := rh.h.judge.Wire.Hosts.At(time.Now(), hostname.Of(r.URL))
 	host.CountUnchanged()
-	rh.h.report.TellUnchanged(host, r.URL, status, reporter.IDs{Collector: rh.h.c.ID, Request: r.ID})
+	rh.h.judge.Report.TellUnchanged(host, r.URL, status, reporter.IDs{Collector: rh.h.c.ID, Request: r.ID})
 	rh.h.retries.Mark(r, track.Answered)
-	if f := rh.h.settings.Of(hostname.Of(r.URL)).OnUnchanged; f != nil {
+	if f := rh.h.judge.Settings.Of(hostname.Of(r.URL)).OnUnchanged; f != nil {
 		f(r)
 	}
 }
@@ -179,7 +179,7 @@ func (rh *revalidateHooks) keeper(r *colly.Response) func() {
 	if rh == nil || rh.h.retired() || rh.h.closed.Load() || r.StatusCode != http.StatusOK || r.Headers == nil || !rh.hasRecord(r.Request) {
 		return func() {}
 	}
-	settings := rh.h.settings.Of(hostname.Of(r.Request.URL))
+	settings := rh.h.judge.Settings.Of(hostname.Of(r.Request.URL))
 	if !settings.Revalidate || rh.h.c.MaxBodySize > 0 && len(r.Body) >= rh.h.c.MaxBodySize {
 		return func() {}
 	}

@@ -23,22 +23,22 @@ func selfCheck(h *hooks, userAgent string) {
 		panic(errBubble) // otherwise the request would wait forever
 	}
 	if h.debugger.Load() == nil {
-		h.debugger.Store(h.debuggers.add(h.handle, h.report)) // it was set after Attach
+		h.debugger.Store(h.debuggers.add(h.handle, h.judge.Report)) // it was set after Attach
 	}
 	if !h.c.IgnoreRobotsTxt {
-		h.report.Warn("Colly's built-in robots.txt check was turned on after Attach: it denies and fails what the dialect allows; leave IgnoreRobotsTxt true")
+		h.judge.Report.Warn("Colly's built-in robots.txt check was turned on after Attach: it denies and fails what the dialect allows; leave IgnoreRobotsTxt true")
 	}
 	if n := h.laterCallbacks(); n > 0 {
-		h.report.Warn("OnRequest callbacks were registered after Attach: a request that they abort costs its host one delay, one that they change is judged twice", "count", n)
+		h.judge.Report.Warn("OnRequest callbacks were registered after Attach: a request that they abort costs its host one delay, one that they change is judged twice", "count", n)
 	}
-	for _, s := range h.settings.All() {
-		checkTokens(h.report, s, userAgent)
+	for _, s := range h.judge.Settings.All() {
+		checkTokens(h.judge.Report, s, userAgent)
 	}
 	switch {
 	case h.frontier != nil:
 		checkFrontier(h)
-	case h.visits != nil && !h.dryRun && !h.c.AllowURLRevisit && h.handle.Storage() != storage.Storage(h.visits):
-		h.report.Warn("SetStorage was called after Attach, so EnforceRobotsTags cannot keep links with nofollow from counting as visited: " +
+	case h.visits != nil && !h.judge.DryRun && !h.c.AllowURLRevisit && h.handle.Storage() != storage.Storage(h.visits):
+		h.judge.Report.Warn("SetStorage was called after Attach, so EnforceRobotsTags cannot keep links with nofollow from counting as visited: " +
 			"they are not requested when another page has them without nofollow; call it before Attach")
 	}
 }
@@ -47,12 +47,12 @@ func selfCheck(h *hooks, userAgent string) {
 func checkFrontier(h *hooks) {
 	switch {
 	case h.c.AllowURLRevisit:
-		h.report.Warn("AllowURLRevisit is set, so Frontier does not see visits in time: if the process is killed, links of the pages that are under way may be lost")
+		h.judge.Report.Warn("AllowURLRevisit is set, so Frontier does not see visits in time: if the process is killed, links of the pages that are under way may be lost")
 	case h.handle.Storage() != storage.Storage(h.visits):
-		h.report.Warn("SetStorage was called after Attach, so Frontier does not see visits in time: if the process is killed, links of the pages that are under way may be lost; call it before Attach")
+		h.judge.Report.Warn("SetStorage was called after Attach, so Frontier does not see visits in time: if the process is killed, links of the pages that are under way may be lost; call it before Attach")
 	}
 	if h.c.MaxRequests > 0 {
-		h.report.Warn("MaxRequests counts a page that has waited in the urlstore.Store of Frontier at least three times; use a limit of the urlstore.Store", "limit", h.c.MaxRequests)
+		h.judge.Report.Warn("MaxRequests counts a page that has waited in the urlstore.Store of Frontier at least three times; use a limit of the urlstore.Store", "limit", h.c.MaxRequests)
 	}
 }
 

@@ -196,7 +196,7 @@ func (p *Plugin) MayFollow(page *colly.Request, href string) error {
 		return errors.New("collyrobots: MayFollow: the link is not a URL with a host")
 	}
 	from := p.links.OriginOf(page, u)
-	if from == "" || p.dryRun {
+	if from == "" || p.judge.DryRun {
 		return nil
 	}
 	a, err := dialect.AuthorityOf(u)
@@ -204,8 +204,8 @@ func (p *Plugin) MayFollow(page *colly.Request, href string) error {
 		return err
 	}
 	now := time.Now()
-	host := p.wire.Hosts.At(now, a.Host)
-	v := judge.NofollowVerdict(now, host, p.settings.Of(host.Name()), a, from)
+	host := p.judge.Wire.Hosts.At(now, a.Host)
+	v := judge.NofollowVerdict(now, host, p.judge.Settings.Of(host.Name()), a, from)
 	return public(p.judge.EnforceNow(&v, u))
 }
 
@@ -215,7 +215,7 @@ func (c *core) tagsOf(r *colly.Response, html bool) robotstags.Tags {
 	if r.Request.Headers != nil {
 		sent = *r.Request.Headers
 	}
-	bots := c.settings.Of(hostname.Of(r.Request.URL)).Tokens
+	bots := c.judge.Settings.Of(hostname.Of(r.Request.URL)).Tokens
 	if bots == nil {
 		bots = []string{dialect.ProductToken(judge.UserAgentOf(sent))}
 	}
@@ -264,16 +264,16 @@ func (h *hooks) readTags(r *colly.Response) {
 	if h.retired() || h.revalidating.isUnchanged(r) {
 		return
 	}
-	enforce := h.settings.Of(hostname.Of(r.Request.URL)).EnforceTags
+	enforce := h.judge.Settings.Of(hostname.Of(r.Request.URL)).EnforceTags
 	html := enforce && isHTML(headerOf(r), r.Body)
 	if coding := unreadCoding(headerOf(r)); html && coding != "" {
-		h.report.Warn("a page has a content coding that Colly does not decode, so its robots tags and links are not read; request only gzip under EnforceRobotsTags",
+		h.judge.Report.Warn("a page has a content coding that Colly does not decode, so its robots tags and links are not read; request only gzip under EnforceRobotsTags",
 			"url", r.Request.URL.Redacted(), "coding", coding)
 	}
 	tags := h.tagsOf(r, html)
 	if len(tags) > 0 {
 		h.tagCounts.add(tags)
-		h.report.TellTags(r.Request.URL, tags, reporter.IDs{Collector: h.c.ID, Request: r.Request.ID})
+		h.judge.Report.TellTags(r.Request.URL, tags, reporter.IDs{Collector: h.c.ID, Request: r.Request.ID})
 	}
 	if h.enforcesTags {
 		h.links.Add(r, enforce && tags.NoFollow(), html, h.withhold)
@@ -309,7 +309,7 @@ func (h *hooks) watchStorage() error {
 // withhold keeps the collector from marking links with nofollow as visited, because another page
 // may have a link to the same URL without it. A dry run visits all links.
 func (h *hooks) withhold(urls []string) (release func()) {
-	if h.dryRun || h.c.AllowURLRevisit {
+	if h.judge.DryRun || h.c.AllowURLRevisit {
 		return func() {}
 	}
 	hashes := make([]uint64, len(urls))
@@ -323,7 +323,7 @@ func (h *hooks) withhold(urls []string) (release func()) {
 // a link with nofollow. It aborts r if the collector has accepted another request for the same URL
 // at the same time. With Frontier, the urlstore.Store finds such duplicates itself.
 func (h *hooks) decideVisit(r *colly.Request) {
-	if h.dryRun || h.c.AllowURLRevisit {
+	if h.judge.DryRun || h.c.AllowURLRevisit {
 		return
 	}
 	allowed := h.links.Origin(r) == ""
@@ -336,7 +336,7 @@ func (h *hooks) decideVisit(r *colly.Request) {
 	}
 	duplicate, err := h.visits.Decide(hash, allowed)
 	if err != nil {
-		h.report.Log.Error("the collector's storage cannot record a visit", "url", r.URL.Redacted(), "error", err)
+		h.judge.Report.Log.Error("the collector's storage cannot record a visit", "url", r.URL.Redacted(), "error", err)
 	}
 	if duplicate && h.frontier == nil {
 		r.Abort()

@@ -54,9 +54,9 @@ func newSitemaps(c *core, f Feed) *sitemaps {
 		Resume:      f.Resume,
 		Unwritten:   unwritten,
 		Limits:      f.Limits,
-		Store:       c.policies.Store,
-		Log:         c.report.Log,
-		Read:        c.report.TellSitemap,
+		Store:       c.judge.Policies.Store,
+		Log:         c.judge.Report.Log,
+		Read:        c.judge.Report.TellSitemap,
 	})
 	return s
 }
@@ -495,7 +495,7 @@ func (p *Plugin) pages(f Feed, sites []string) (s *sitemaps, urls []*url.URL, er
 	for _, reason := range f.faults() {
 		faults = append(faults, fault("Feed", "%s", reason))
 	}
-	if f.Resume && p.policies.Store == nil {
+	if f.Resume && p.judge.Policies.Store == nil {
 		faults = append(faults, fault("Feed", "Resume needs the option Store or Frontier"))
 	}
 	for _, site := range sites {
@@ -514,7 +514,7 @@ func (p *Plugin) pages(f Feed, sites []string) (s *sitemaps, urls []*url.URL, er
 // Done of each page.
 func (p *Plugin) pull(ctx context.Context, s *sitemaps, sites []*url.URL) iter.Seq2[*feed.Page, error] {
 	return func(yield func(*feed.Page, error) bool) {
-		ctx, release := p.policies.Until(ctx)
+		ctx, release := p.judge.Policies.Until(ctx)
 		defer release()
 		ctx, userAgent, fetcher := p.own(ctx)
 		crawl := &feeder{sitemaps: s, userAgent: userAgent, fetcher: fetcher}

@@ -31,7 +31,7 @@ func (p *Plugin) Stats() Stats {
 		return Stats{}
 	}
 	// Sorting pointers is faster than sorting the large report.HostStats.
-	sorted := slices.SortedFunc(p.wire.Hosts.All(), func(a, b *pace.Host) int { return strings.Compare(a.Name(), b.Name()) })
+	sorted := slices.SortedFunc(p.judge.Wire.Hosts.All(), func(a, b *pace.Host) int { return strings.Compare(a.Name(), b.Name()) })
 	hosts := make([]report.HostStats, 0, len(sorted))
 	s := p.statsOf(slices.Values(sorted), func(host report.HostStats) { hosts = append(hosts, host) })
 	s.Hosts = hosts
@@ -47,12 +47,12 @@ func (p *Plugin) StatsFunc(visit func(host report.HostStats)) Stats {
 	if p == nil || p.core == nil {
 		return Stats{}
 	}
-	return p.statsOf(p.wire.Hosts.All(), visit)
+	return p.statsOf(p.judge.Wire.Hosts.All(), visit)
 }
 
 // statsOf returns the Stats without Hosts, and calls visit for each of the hosts.
 func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(report.HostStats)) Stats {
-	forgotten := reporter.HostStats(p.wire.Hosts.Forgotten())
+	forgotten := reporter.HostStats(p.judge.Wire.Hosts.Forgotten())
 	s := Stats{
 		Started:    p.started,
 		Closed:     p.closed.Load(),
@@ -60,7 +60,7 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(report.HostStats
 		Totals:     forgotten,
 		NotSent:    p.unsent.Statistics(),
 		Decisions:  p.judge.Statistics(),
-		Policies:   p.policies.Statistics(),
+		Policies:   p.judge.Policies.Statistics(),
 		Forgotten:  forgotten,
 		RobotsTags: p.tagCounts.statistics(),
 		Sitemaps:   p.sitemaps.statistics(),
@@ -70,11 +70,11 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(report.HostStats
 
 		Revalidation: p.revalidation.Statistics(),
 	}
-	s.Signatures, s.LicenseRequired = p.wire.Statistics()
+	s.Signatures, s.LicenseRequired = p.judge.Wire.Statistics()
 	now := time.Now()
-	s.Rate = reporter.RateStats(now, p.wire.Hosts)
+	s.Rate = reporter.RateStats(now, p.judge.Wire.Hosts)
 	paused := p.frontier.isPaused()
-	groups := p.wire.GroupsOnDisk(now)
+	groups := p.judge.Wire.GroupsOnDisk(now)
 	turns := p.turnsOf(now, s.Rate != nil, groups)
 	for host := range hosts {
 		counted := host.Stats(now)
@@ -96,7 +96,7 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(report.HostStats
 // hostStats returns what package pace knows about a host, and the pages that wait in a Frontier.
 func (p *Plugin) hostStats(host *pace.Host, counted pace.Stats, groups map[string]int) report.HostStats {
 	stats := reporter.HostStats(counted)
-	stats.OnDisk = p.wire.OnDisk(host)
+	stats.OnDisk = p.judge.Wire.OnDisk(host)
 	stats.GroupWaiting += groups[stats.Group]
 	return stats
 }
@@ -124,7 +124,7 @@ func (p *Plugin) turnsOf(now time.Time, isLimited bool, groups map[string]int) (
 		return t
 	}
 	grouped := make(map[string]bool)
-	for host := range p.wire.Hosts.All() {
+	for host := range p.judge.Wire.Hosts.All() {
 		stats := p.hostStats(host, host.Stats(now), groups)
 		if n := waitingOf(&stats); n > 0 && !grouped[stats.Group] {
 			t.waiting = append(t.waiting, n)
@@ -154,7 +154,7 @@ func (p *Plugin) addLimits(s *report.HostStats) {
 	s.RefusalsInRow = refusals.InRow
 	s.Stopped = refusals.Since
 	s.NextTry = refusals.Until
-	s.MaxPages = p.settings.Of(s.Host).MaxPages
+	s.MaxPages = p.judge.Settings.Of(s.Host).MaxPages
 	if s.MaxPages > 0 {
 		s.PagesSent = p.gate.PagesSent(s.Host)
 	}

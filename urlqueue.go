@@ -54,7 +54,7 @@ func (p *Plugin) Queue(f urlstore.Store) (queue.Storage, error) {
 		return nil, errors.New("collyrobots: Queue: the urlstore.Store is nil")
 	}
 	p.fed.Use()
-	p.wire.AddStore(f)
+	p.judge.Wire.AddStore(f)
 	return &urlQueue{plugin: p, store: f, open: make(map[*fed.Page]bool)}, nil
 }
 
@@ -135,7 +135,7 @@ func (q *urlQueue) pageOf(encoded []byte) (p *urlstore.Page, signals bool, err e
 		sum := sha256.Sum256(r.Body)
 		p.Key = r.Method + " " + r.URL + " " + hex.EncodeToString(sum[:])
 	}
-	err = q.plugin.shard.Owns(p.Host, u)
+	err = q.plugin.judge.Shard.Owns(p.Host, u)
 	if err != nil {
 		return nil, false, err
 	}
@@ -188,7 +188,7 @@ func (q *urlQueue) GetRequest() ([]byte, error) {
 
 // next returns the next page of the store.
 func (q *urlQueue) next() (*urlstore.Page, error) {
-	crawl, release := q.plugin.policies.Until(q.context())
+	crawl, release := q.plugin.judge.Policies.Until(q.context())
 	defer release()
 	ctx, cancel := context.WithCancel(crawl)
 	defer cancel()
@@ -198,7 +198,7 @@ func (q *urlQueue) next() (*urlstore.Page, error) {
 		err = errors.Join(context.Cause(crawl), q.store.End(p, urlstore.Returned))
 	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) {
-		q.plugin.report.Log.Error("the urlstore.Store of a queue has failed, the queue ends", "error", err)
+		q.plugin.judge.Report.Log.Error("the urlstore.Store of a queue has failed, the queue ends", "error", err)
 	}
 	if !q.end(err) {
 		err = errNoTurn

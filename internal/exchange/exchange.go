@@ -37,13 +37,14 @@ type Exchange struct {
 	// The following fields describe the exchange on the wire.
 	sent    atomic.Bool // it was written, or handed to a transport that does not report that
 	refused atomic.Bool // Again has returned an error, so nothing is sent any more
-	met     bool        // the transport has reported a connection
-	locked  bool        // a proxy has responded that it requires authentication
 	signed  bool        // it was signed when it was last sent
-	asked   bool        // it is not sent again if the site asks for a signature
-	before  bool        // it was written, and its place was given back since then
-	Replied bool        // there was a response
-	peer    string      // "host:port" of the last connection: the server or a proxy; "" if not known
+
+	connected      bool   // the transport has reported a connection
+	needsProxyAuth bool   // a proxy has responded that it requires authentication
+	noSecondSign   bool   // it is not sent again if the site asks for a signature
+	sentBefore     bool   // it was written, and its place was given back since then
+	Replied        bool   // there was a response
+	peer           string // "host:port" of the last connection: the server or a proxy; "" if not known
 
 	payer string // of a request of the plugin's own to another site: the site that is charged; otherwise ""
 }
@@ -164,7 +165,7 @@ func reportsSent(rt http.RoundTripper) bool {
 // GiveBack gives the place of x back to its host. A request that was not written does not count.
 func (x *Exchange) GiveBack() {
 	if x.sent.Swap(false) {
-		x.before = true
+		x.sentBefore = true
 	} else {
 		x.Ticket.NotSent()
 	}
@@ -174,7 +175,7 @@ func (x *Exchange) GiveBack() {
 // Peer implements backend.Trip.
 func (x *Exchange) Peer(hostPort string, addr net.Addr) error {
 	x.peer = hostPort
-	x.met = true
+	x.connected = true
 	x.Trace.connected(addr)
 	x.Wire.met(x.Host, hostPort, addr)
 	if !hostname.IsServer(x.Host.Name(), hostPort) {
@@ -229,7 +230,7 @@ func (x *Exchange) Repeat(takeTurn func() error) error {
 
 // Answered implements backend.Trip. It backs off if the host is throttling.
 func (x *Exchange) Answered(resp *http.Response) (again bool, log func()) {
-	x.locked = resp.StatusCode == http.StatusProxyAuthRequired && x.IsByPeer()
+	x.needsProxyAuth = resp.StatusCode == http.StatusProxyAuthRequired && x.ThroughProxy()
 	log = x.RecordResponse(resp, 0)
 	return x.SignsAgain(resp), log
 }
@@ -244,7 +245,7 @@ func (x *Exchange) RecordResponse(resp *http.Response, pages int) (log func()) {
 	if usage.LicenseRequired(resp.StatusCode, resp.Header) {
 		backOff = Both(backOff, x.licenseRequired())
 	}
-	if x.Guard == nil || x.met {
+	if x.Guard == nil || x.connected {
 		return backOff
 	}
 	reporter := x.Wire.Report
@@ -317,24 +318,25 @@ func (x *Exchange) TraceEnd(bytes int64, err error) {
 // Leave is called when x has started and the program itself sends the request. No transport will
 // report a connection, or that the request was written, and x cannot be sent again.
 func (x *Exchange) Leave() {
-	x.met = true
-	x.asked = true
+	x.connected = true
+	x.noSecondSign = true
 	x.sent.Store(true)
 	x.Trace.started(x.Host, &x.Ticket)
 }
 
 // Repeats reports whether the request was sent before and its place was given back since then.
-func (x *Exchange) Repeats() bool { return x.before }
+func (x *Exchange) Repeats() bool { return x.sentBefore }
 
 // WasSent reports whether the request was sent at least once.
-func (x *Exchange) WasSent() bool { return x.before || x.sent.Load() }
+func (x *Exchange) WasSent() bool { return x.sentBefore || x.sent.Load() }
 
 // SetUnsent records that the program has not sent the request after all.
 func (x *Exchange) SetUnsent() { x.sent.Store(false) }
 
-// IsByPeer reports whether the last connection led to a proxy, that is, to a server other than the
-// host.
-func (x *Exchange) IsByPeer() bool { return x.peer != "" && !hostname.IsServer(x.Host.Name(), x.peer) }
+// ThroughProxy reports whether the last connection led to a proxy: a server other than the host.
+func (x *Exchange) ThroughProxy() bool {
+	return x.peer != "" && !hostname.IsServer(x.Host.Name(), x.peer)
+}
 
 // Patience is the longest time that a request waits for its next attempt after a response, because
 // the request of a page holds a slot of a LimitRule while it waits.

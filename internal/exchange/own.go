@@ -180,7 +180,7 @@ func (r *robotsRequests) do(req *http.Request) (*http.Response, error) {
 	}
 	r.open = slices.DeleteFunc(r.open, func(o openExchange) bool { return o.endBefore(x, host) })
 	resp, _, err := x.Send(r.traced(req, at), r.seam, 0, r.next)
-	if err == nil && x.locked {
+	if err == nil && x.needsProxyAuth {
 		resp.Body.Close()
 		resp = nil
 		err = errProxyAuth

@@ -135,13 +135,13 @@ func (x *Exchange) SignsAgain(resp *http.Response) bool {
 	}
 	s.ask(x.Host.Name(), nonce)
 	rejected := x.signed && nonce == ""
-	if x.asked || rejected || resp.StatusCode != http.StatusForbidden || !backend.Repeatable(resp.Request) {
+	if x.noSecondSign || rejected || resp.StatusCode != http.StatusForbidden || !backend.Repeatable(resp.Request) {
 		return false
 	}
 	if x.Host.BusyFor(time.Now(), Patience) {
 		return false
 	}
-	x.asked = true
+	x.noSecondSign = true
 	x.EndAttempt()
 	return true
 }

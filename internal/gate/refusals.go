@@ -80,7 +80,7 @@ func (l *refusals) answered(q *Request, resp *http.Response) (again bool, log fu
 // failed records the error of q. A connection that was reset right after the request is a refusal.
 // A reset connection to a proxy does not count, because the proxy may have caused it.
 func (l *refusals) failed(q *Request, err error) (log func()) {
-	if q.Replied || q.dry != nil || !q.WasSent() || !exchange.FailureOf(err).Reset || q.IsByPeer() {
+	if q.Replied || q.dry != nil || !q.WasSent() || !exchange.FailureOf(err).Reset || q.ThroughProxy() {
 		return nil
 	}
 	if time.Since(q.Ticket.Start().At) > rightAfter {
@@ -145,7 +145,7 @@ func isSuccess(status int) bool {
 // possible only for http URLs. For https URLs, a proxy forwards encrypted bytes, and if it rejects
 // CONNECT, there is no response.
 func (q *Request) isByProxy(resp *http.Response) bool {
-	if !q.IsByPeer() || q.target.URL.Scheme != "http" {
+	if !q.ThroughProxy() || q.target.URL.Scheme != "http" {
 		return false
 	}
 	if len(resp.Header["X-Squid-Error"]) > 0 {

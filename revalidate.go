@@ -33,7 +33,7 @@ func Revalidate(r Revalidation) Option {
 	return hostOption("Revalidate", func(s *judge.HostSettings) {
 		s.Revalidate = true
 		s.SkipFresh = r.SkipFresh
-		s.OnUnchanged = r.onUnchanged()
+		s.Listener = r.OnUnchanged
 	}).with(r)
 }
 
@@ -62,15 +62,6 @@ func (r Revalidation) String() string {
 		return "Revalidation{OnUnchanged: ...}"
 	}
 	return "Revalidation{}"
-}
-
-// onUnchanged returns OnUnchanged for package judge, which does not know Colly. It returns nil if
-// OnUnchanged is nil.
-func (r Revalidation) onUnchanged() func(request any) {
-	if r.OnUnchanged == nil {
-		return nil
-	}
-	return func(request any) { r.OnUnchanged(request.(*colly.Request)) }
 }
 
 // revalidates reports whether pages of any host are requested conditionally. A dry run changes no
@@ -157,7 +148,8 @@ func (rh *revalidateHooks) tellUnchanged(r *colly.Request, status int) {
 	host.CountUnchanged()
 	rh.h.judge.Report.TellUnchanged(host, r.URL, status, reporter.IDs{Collector: rh.h.c.ID, Request: r.ID})
 	rh.h.retries.Mark(r, track.Answered)
-	if f := rh.h.judge.Settings.Of(hostname.Of(r.URL)).OnUnchanged; f != nil {
+	f, _ := rh.h.judge.Settings.Of(hostname.Of(r.URL)).Listener.(func(*colly.Request))
+	if f != nil {
 		f(r)
 	}
 }

@@ -93,7 +93,7 @@ func TestAdmit(t *testing.T) {
 		},
 		{
 			name:     "MaxPages",
-			setup:    setup{settings: judge.HostSettings{MaxPages: 2}},
+			setup:    setup{settings: judge.HostSettings{HostLimits: judge.HostLimits{MaxPages: 2}}},
 			sites:    sites(robotstest.Site{"/1": robotstest.Redirect("/2"), "/2": "x", "/3": 404}),
 			urls:     []string{"http://a.test/1", "http://a.test/3", "http://a.test/2"},
 			want:     []string{"200", "404", "denied: budget"},
@@ -101,7 +101,7 @@ func TestAdmit(t *testing.T) {
 		},
 		{
 			name:     "StopRefused",
-			setup:    setup{settings: judge.HostSettings{StopRefused: 2}},
+			setup:    setup{settings: judge.HostSettings{HostLimits: judge.HostLimits{StopRefused: 2}}},
 			sites:    sites(robotstest.Site{"/1": 403, "/2": 200, "/3": answers(http.Header{"Cf-Mitigated": {"challenge"}}, 503)}),
 			urls:     []string{"http://a.test/1", "http://a.test/2", "http://a.test/1", "http://a.test/3", "http://a.test/2"},
 			want:     []string{"403", "200", "403", "503", "denied: refused"},
@@ -109,7 +109,7 @@ func TestAdmit(t *testing.T) {
 		},
 		{
 			name:  "RetryThrottled",
-			setup: setup{settings: judge.HostSettings{RetryThrottled: 2}},
+			setup: setup{settings: judge.HostSettings{HostLimits: judge.HostLimits{RetryThrottled: 2}}},
 			sites: func() robotstest.Sites {
 				return robotstest.Sites{"a.test": {
 					"/1": answers(http.Header{"Retry-After": {"10"}}, 429, 503, 200),
@@ -343,7 +343,7 @@ func TestTurns(t *testing.T) {
 		{name: "canceled", err: context.Canceled, requests: 1, failed: 1, mark: true},
 	}
 	for _, test := range tests {
-		inBubble(t, setup{settings: judge.HostSettings{RobotsTxt: []byte("User-agent: *\nDisallow: /closed\n")}}, nil, func(w *world) {
+		inBubble(t, setup{settings: judge.HostSettings{Reading: judge.Reading{RobotsTxt: []byte("User-agent: *\nDisallow: /closed\n")}}}, nil, func(w *world) {
 			req := &http.Request{Method: http.MethodGet, URL: mustParse("http://a.test/1"), Header: http.Header{}}
 			q, err := w.Acquire(w.t.Context(), req, exchange.SeamClient{})
 			if err != nil {
@@ -372,7 +372,7 @@ func TestTurns(t *testing.T) {
 // TestProbes checks the probes of a host that refuses requests, and what is logged.
 func TestProbes(t *testing.T) {
 	site := robotstest.Site{"/1": answers(nil, 403, 403, 403, 200)}
-	inBubble(t, setup{settings: judge.HostSettings{StopRefused: 2}}, robotstest.Sites{"a.test": site}, func(w *world) {
+	inBubble(t, setup{settings: judge.HostSettings{HostLimits: judge.HostLimits{StopRefused: 2}}}, robotstest.Sites{"a.test": site}, func(w *world) {
 		for _, step := range []struct {
 			wait time.Duration
 			want string
@@ -433,7 +433,7 @@ func TestResponses(t *testing.T) {
 // TestLastPlaces checks that pages which wait for a full host are denied at once when its budget is
 // used up, and that a page which is not sent gives its place in the budget back.
 func TestLastPlaces(t *testing.T) {
-	settings := judge.HostSettings{MaxPages: 2, Pace: pace.Rules{MinDelay: time.Minute}}
+	settings := judge.HostSettings{HostLimits: judge.HostLimits{MaxPages: 2}, Pace: pace.Rules{MinDelay: time.Minute}}
 	inBubble(t, setup{settings: settings}, robotstest.Sites{"a.test": {"/1": "x", "/2": "x", "/3": "x"}}, func(w *world) {
 		results := make(chan string)
 		for _, path := range []string{"/1", "/2", "/3"} {
@@ -452,7 +452,7 @@ func TestLastPlaces(t *testing.T) {
 			t.Errorf("%d pages are counted, want 2", n)
 		}
 	})
-	inBubble(t, setup{settings: judge.HostSettings{MaxPages: 1}}, robotstest.Sites{"a.test": {"/1": "x"}}, func(w *world) {
+	inBubble(t, setup{settings: judge.HostSettings{HostLimits: judge.HostLimits{MaxPages: 1}}}, robotstest.Sites{"a.test": {"/1": "x"}}, func(w *world) {
 		broken := &http.Client{Transport: backend.NewSeam(failing{}, Clients{Controller: NewController(w.Gate)})}
 		w.get(w.client, mustParse("http://b.test/"))
 		if got := w.get(broken, mustParse("http://a.test/1")); got != "denied: unreachable" {
@@ -472,7 +472,7 @@ func (failing) RoundTrip(*http.Request) (*http.Response, error) { return nil, er
 // TestConditionalPages checks that a known page is requested conditionally, that the plugin's mark is
 // in the response to it, and that a fresh page is not requested.
 func TestConditionalPages(t *testing.T) {
-	settings := judge.HostSettings{Revalidate: true, SkipFresh: true}
+	settings := judge.HostSettings{Revalidation: judge.Revalidation{Revalidate: true, SkipFresh: true}}
 	page := func(out http.ResponseWriter, req *http.Request) {
 		out.Header().Set("Cache-Control", "max-age=60")
 		out.Header().Set("ETag", `"1"`)

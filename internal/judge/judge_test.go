@@ -53,12 +53,12 @@ func TestReadersAreShared(t *testing.T) {
 		settings.PerHost = append(settings.PerHost, HostRule{Pattern: pattern, HostSettings: s})
 	}
 	for i := range 20 {
-		add(fmt.Sprintf("h%d.test", i), HostSettings{Pace: pace.Rules{MinDelay: time.Duration(i+1) * time.Second}, MaxPages: i + 1})
+		add(fmt.Sprintf("h%d.test", i), HostSettings{Pace: pace.Rules{MinDelay: time.Duration(i+1) * time.Second}, HostLimits: HostLimits{MaxPages: i + 1}})
 	}
-	add("google.test", HostSettings{Dialect: dialect.Google()})
-	add("given.test", HostSettings{RobotsTxt: []byte{}})
-	add("open.test", HostSettings{WhenUnreachable: policy.AllowAll})
-	add("token.test", HostSettings{Tokens: []string{"Other"}})
+	add("google.test", HostSettings{Reading: Reading{Dialect: dialect.Google()}})
+	add("given.test", HostSettings{Reading: Reading{RobotsTxt: []byte{}}})
+	add("open.test", HostSettings{Reading: Reading{WhenUnreachable: policy.AllowAll}})
+	add("token.test", HostSettings{Reading: Reading{Tokens: []string{"Other"}}})
 	j, _ := newTestJudge(t, web, settings)
 	first := make(map[string]*Reader)
 	for range 3 {

@@ -17,48 +17,74 @@ import (
 
 // A HostSettings holds the values of the options that may differ between hosts.
 type HostSettings struct {
-	Pace            pace.Rules
-	Dialect         dialect.Dialect
-	Tokens          []string      // of ProductToken; nil if the option is not set
-	MaxDelay        time.Duration // of MaxDelay; 0 if the option is not set
-	SkipAbove       time.Duration // of SkipAbove; 0 if the option is not set
-	HonorDelays     bool
-	IgnoreRobots    bool
-	Grouping        exchange.Sharing // of PaceBy
-	RobotsTxt       []byte           // of RobotsTxt; nil if the option is not set
-	WhenUnreachable policy.Access    // 0 if the option is not set
-	WhenForbidden   policy.Access    // 0 if the option is not set
-	Purpose         usage.Purpose    // of Purpose; 0 if the option is not set
-	EnforceUsage    bool
-	TDMRep          bool // of TDMRep
-	EnforceTags     bool // of EnforceRobotsTags
-	RetryThrottled  int  // how often a page with status 429 or 503 is requested again
-	Revalidate      bool
-	SkipFresh       bool              // of Revalidation.SkipFresh
-	OnUnchanged     func(request any) // of Revalidation.OnUnchanged; gets the *colly.Request of a page; may be nil
-	StopRefused     int               // of StopRefused; 0 if no host is stopped
-	MaxPages        int               // of MaxPages; 0 if there is no limit
+	Pace     pace.Rules
+	Grouping exchange.Sharing // of PaceBy
+	Reading
+	IgnoreRobots bool
+	LongDelays
+	UsageSettings
+	EnforceTags bool // of EnforceRobotsTags
+	HostLimits
+	Revalidation
 
 	index int // the index in Settings.All of the first settings that read robots.txt alike
 }
 
+// A Reading says how robots.txt is read. Under equal Readings, the same rules apply to a crawler with
+// the same user agent.
+type Reading struct {
+	Dialect         dialect.Dialect
+	Tokens          []string // of ProductToken; nil if the option is not set
+	HonorDelays     bool
+	RobotsTxt       []byte        // of RobotsTxt; nil if the option is not set
+	WhenUnreachable policy.Access // 0 if the option is not set
+	WhenForbidden   policy.Access // 0 if the option is not set
+}
+
+// A LongDelays says what happens with hosts that ask for a long crawl delay.
+type LongDelays struct {
+	MaxDelay  time.Duration // 0 if the option is not set
+	SkipAbove time.Duration // 0 if the option is not set
+}
+
+// A UsageSettings holds the options about the use of the content.
+type UsageSettings struct {
+	Purpose      usage.Purpose // 0 if the option is not set
+	EnforceUsage bool
+	TDMRep       bool
+}
+
+// A HostLimits holds the options that react to the responses of a host, or limit their number.
+type HostLimits struct {
+	RetryThrottled int // how often a page with status 429 or 503 is requested again
+	StopRefused    int // 0 if no host is stopped
+	MaxPages       int // 0 if there is no limit
+}
+
+// A Revalidation holds the option Revalidate.
+type Revalidation struct {
+	Revalidate bool
+	SkipFresh  bool
+	Listener   any // the function of Revalidation.OnUnchanged, which only the root knows; nil if there is none
+}
+
 // Skips reports whether a host with this crawl delay is skipped.
-func (s *HostSettings) Skips(crawlDelay time.Duration) bool {
-	return s.SkipAbove > 0 && crawlDelay > s.SkipAbove
+func (l *LongDelays) Skips(crawlDelay time.Duration) bool {
+	return l.SkipAbove > 0 && crawlDelay > l.SkipAbove
 }
 
 // Caps reports whether a crawl delay is longer than MaxDelay.
-func (s *HostSettings) Caps(crawlDelay time.Duration) bool {
-	return s.MaxDelay > 0 && crawlDelay > s.MaxDelay
+func (l *LongDelays) Caps(crawlDelay time.Duration) bool {
+	return l.MaxDelay > 0 && crawlDelay > l.MaxDelay
 }
 
-// longestDelay returns the longest crawl delay that is kept, or 0 if there is no limit. A skipped
-// host still gets requests for its robots.txt. These wait no longer than SkipAbove.
-func (s *HostSettings) longestDelay() time.Duration {
-	if s.MaxDelay == 0 || s.SkipAbove == 0 {
-		return max(s.MaxDelay, s.SkipAbove)
+// longest returns the longest crawl delay that is kept, or 0 if there is no limit. A skipped host still
+// gets requests for its robots.txt. These wait no longer than SkipAbove.
+func (l *LongDelays) longest() time.Duration {
+	if l.MaxDelay == 0 || l.SkipAbove == 0 {
+		return max(l.MaxDelay, l.SkipAbove)
 	}
-	return min(s.MaxDelay, s.SkipAbove)
+	return min(l.MaxDelay, l.SkipAbove)
 }
 
 // ProductTokens returns the names that a crawler with this user agent looks for in robots.txt under
@@ -99,16 +125,15 @@ func (s *Settings) Of(host string) *HostSettings {
 	return &s.HostSettings
 }
 
-// readsLike reports whether s and o read robots.txt alike: the same rules apply under both to a
-// crawler with the same user agent.
-func (s *HostSettings) readsLike(o *HostSettings) bool {
-	return s.Dialect == o.Dialect &&
-		slices.Equal(s.Tokens, o.Tokens) &&
-		s.HonorDelays == o.HonorDelays &&
-		(s.RobotsTxt == nil) == (o.RobotsTxt == nil) &&
-		bytes.Equal(s.RobotsTxt, o.RobotsTxt) &&
-		s.WhenUnreachable == o.WhenUnreachable &&
-		s.WhenForbidden == o.WhenForbidden
+// equals reports whether r and o are equal.
+func (r *Reading) equals(o *Reading) bool {
+	return r.Dialect == o.Dialect &&
+		slices.Equal(r.Tokens, o.Tokens) &&
+		r.HonorDelays == o.HonorDelays &&
+		(r.RobotsTxt == nil) == (o.RobotsTxt == nil) &&
+		bytes.Equal(r.RobotsTxt, o.RobotsTxt) &&
+		r.WhenUnreachable == o.WhenUnreachable &&
+		r.WhenForbidden == o.WhenForbidden
 }
 
 // ofSite returns the settings of the site of an authority, which may be one that a Host header
@@ -131,9 +156,9 @@ func (s *Settings) All() []*HostSettings {
 func (s *Settings) Complete(dryRun bool) {
 	all := s.All()
 	for _, s := range all {
-		s.index = slices.IndexFunc(all, s.readsLike)
+		s.index = slices.IndexFunc(all, func(o *HostSettings) bool { return s.Reading.equals(&o.Reading) })
 		s.Pace.Free = dryRun
-		s.Pace.MaxDelay = s.longestDelay()
+		s.Pace.MaxDelay = s.longest()
 		s.Pace.Shares = s.Grouping != exchange.Alone
 	}
 }

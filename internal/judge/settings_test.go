@@ -19,9 +19,9 @@ import (
 // TestSettings checks which settings apply to a host, and what they say together.
 func TestSettings(t *testing.T) {
 	s := &Settings{
-		HostSettings: HostSettings{Pace: pace.Rules{MinDelay: 5 * time.Second}, Purpose: usage.Search},
+		HostSettings: HostSettings{Pace: pace.Rules{MinDelay: 5 * time.Second}, UsageSettings: UsageSettings{Purpose: usage.Search}},
 		PerHost: []HostRule{
-			{Pattern: "*.a.test", HostSettings: HostSettings{Pace: pace.Rules{MinDelay: 2 * time.Second}, Purpose: usage.TrainAI}},
+			{Pattern: "*.a.test", HostSettings: HostSettings{Pace: pace.Rules{MinDelay: 2 * time.Second}, UsageSettings: UsageSettings{Purpose: usage.TrainAI}}},
 			{Pattern: "b.test:8080", HostSettings: HostSettings{Pace: pace.Rules{MinDelay: 3 * time.Second}, Grouping: 1}},
 			{Pattern: "*", HostSettings: HostSettings{Pace: pace.Rules{MinDelay: 4 * time.Second}}},
 		},
@@ -68,12 +68,12 @@ func TestNames(t *testing.T) {
 		log      string
 	}{
 		{name: "the product", agents: []string{"Bot/1.0 (+http://b.test)"}, token: "Bot"},
-		{name: "ProductToken", settings: HostSettings{Tokens: []string{"A", "B"}}, agents: []string{GoUserAgent}, token: "A B"},
+		{name: "ProductToken", settings: HostSettings{Reading: Reading{Tokens: []string{"A", "B"}}}, agents: []string{GoUserAgent}, token: "A B"},
 		{name: "two names", agents: []string{"Bot/1.0", "Other/1.0"}, token: "Other", log: "user agent changes during the crawl"},
 		{name: "no name", agents: []string{"(none)"}, log: "user agent names no crawler"},
 		{name: "net/http", agents: []string{GoUserAgent}, token: "Go-http-client", log: "requests have no User-Agent header"},
 		{name: "no collector", agents: []string{DefaultUserAgent, "Bot/1.0"}, token: "Bot"},
-		{name: "the built-in check", settings: HostSettings{Dialect: dialect.Temoto()}, agents: []string{"Bot/1.0"}, token: collector},
+		{name: "the built-in check", settings: HostSettings{Reading: Reading{Dialect: dialect.Temoto()}}, agents: []string{"Bot/1.0"}, token: collector},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestTDM(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			settings := &Settings{HostSettings: HostSettings{TDMRep: true, EnforceUsage: true, Purpose: usage.TrainAI}}
+			settings := &Settings{HostSettings: HostSettings{UsageSettings: UsageSettings{TDMRep: true, EnforceUsage: true, Purpose: usage.TrainAI}}}
 			sites := robotstest.Sites{
 				"a.test": {"/robots.txt": test.robots, file: test.file},
 				"b.test": {"/t": test.other},
@@ -216,7 +216,7 @@ func TestTDM(t *testing.T) {
 
 // TestUse checks the counts of the preferences of fetched pages.
 func TestUse(t *testing.T) {
-	inBubble(t, &Settings{HostSettings: HostSettings{Purpose: usage.TrainAI}}, robotstest.Sites{
+	inBubble(t, &Settings{HostSettings: HostSettings{UsageSettings: UsageSettings{Purpose: usage.TrainAI}}}, robotstest.Sites{
 		"a.test": {"/robots.txt": "User-agent: *\nContent-Usage: train-ai=n, search=y\n"},
 	}, func(w *world) {
 		if w.Uses.Statistics() != nil {
@@ -242,11 +242,11 @@ func TestRobotsTxtWarnings(t *testing.T) {
 	warnings := 0
 	warn := func(string, ...any) { warnings++ }
 	new(HostSettings).RobotsTxtWarnings(warn)
-	(&HostSettings{RobotsTxt: []byte("User-agent: *\nDisallow: /x\n")}).RobotsTxtWarnings(warn)
+	(&HostSettings{Reading: Reading{RobotsTxt: []byte("User-agent: *\nDisallow: /x\n")}}).RobotsTxtWarnings(warn)
 	if warnings != 0 {
 		t.Error("a warning about good lines")
 	}
-	(&HostSettings{RobotsTxt: []byte("Disalow: /x\n")}).RobotsTxtWarnings(warn)
+	(&HostSettings{Reading: Reading{RobotsTxt: []byte("Disalow: /x\n")}}).RobotsTxtWarnings(warn)
 	if warnings != 1 {
 		t.Error("no warning about a misspelled line")
 	}

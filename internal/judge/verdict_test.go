@@ -96,7 +96,7 @@ func TestVerdict(t *testing.T) {
 		{name: "the group of the crawler", robots: closedFile + "\nUser-agent: bot\nAllow: /x\n", want: report.ReasonRule, allowed: true, requests: fetched},
 		{
 			name:     "the group of ProductToken",
-			settings: HostSettings{Tokens: []string{"Other"}},
+			settings: HostSettings{Reading: Reading{Tokens: []string{"Other"}}},
 			robots:   closedFile + "\nUser-agent: other\nAllow: /x\n",
 			want:     report.ReasonRule,
 			allowed:  true,
@@ -107,7 +107,7 @@ func TestVerdict(t *testing.T) {
 		{name: "500", robots: 500, want: report.ReasonUnreachable, requests: fetched},
 		{
 			name:     "500 and WhenUnreachable",
-			settings: HostSettings{WhenUnreachable: policy.AllowAll},
+			settings: HostSettings{Reading: Reading{WhenUnreachable: policy.AllowAll}},
 			robots:   500,
 			want:     report.ReasonNoRobots,
 			allowed:  true,
@@ -116,17 +116,17 @@ func TestVerdict(t *testing.T) {
 		},
 		{
 			name:     "403 and WhenForbidden",
-			settings: HostSettings{WhenForbidden: policy.DenyAll},
+			settings: HostSettings{Reading: Reading{WhenForbidden: policy.DenyAll}},
 			robots:   403,
 			want:     report.ReasonUnreachable,
 			option:   policy.OptionWhenForbidden,
 			requests: fetched,
 		},
-		{name: "RobotsTxt", settings: HostSettings{RobotsTxt: []byte(closedFile)}, want: report.ReasonRule, option: policy.OptionRobotsTxt},
+		{name: "RobotsTxt", settings: HostSettings{Reading: Reading{RobotsTxt: []byte(closedFile)}}, want: report.ReasonRule, option: policy.OptionRobotsTxt},
 		{name: "IgnoreRobots", settings: HostSettings{IgnoreRobots: true}, robots: closedFile, want: report.ReasonIgnored, allowed: true},
 		{
 			name:     "SkipAbove",
-			settings: HostSettings{SkipAbove: time.Second},
+			settings: HostSettings{LongDelays: LongDelays{SkipAbove: time.Second}},
 			robots:   "User-agent: *\nCrawl-delay: 2\n",
 			want:     report.ReasonDelay,
 			requests: fetched,
@@ -140,14 +140,14 @@ func TestVerdict(t *testing.T) {
 		},
 		{
 			name:     "EnforceUsage",
-			settings: HostSettings{EnforceUsage: true, Purpose: usage.TrainAI},
+			settings: HostSettings{UsageSettings: UsageSettings{EnforceUsage: true, Purpose: usage.TrainAI}},
 			robots:   "User-agent: *\nContent-Usage: train-ai=n\n",
 			want:     report.ReasonUsage,
 			requests: fetched,
 		},
 		{
 			name:     "EnforceUsage and a file of the plugin",
-			settings: HostSettings{EnforceUsage: true, Purpose: usage.TrainAI},
+			settings: HostSettings{UsageSettings: UsageSettings{EnforceUsage: true, Purpose: usage.TrainAI}},
 			target:   func(t *Target) { t.IsFile = true },
 			robots:   "User-agent: *\nContent-Usage: train-ai=n\n",
 			want:     report.ReasonNoRule,
@@ -382,11 +382,11 @@ func TestCrawlDelays(t *testing.T) {
 		{name: "none", robots: "User-agent: *\n", log: "no delay between requests to this host"},
 		{name: "MinDelay", settings: HostSettings{Pace: pace.Rules{MinDelay: time.Second}}, robots: "User-agent: *\n", delay: time.Second},
 		{name: "Crawl-delay", robots: tenSeconds, delay: 10 * time.Second},
-		{name: "MaxDelay", settings: HostSettings{MaxDelay: 2 * time.Second}, robots: tenSeconds, delay: 2 * time.Second, log: "longer than MaxDelay, capped"},
-		{name: "SkipAbove", settings: HostSettings{SkipAbove: 2 * time.Second}, robots: tenSeconds, delay: 2 * time.Second, log: "longer than SkipAbove, host is skipped"},
-		{name: "both", settings: HostSettings{MaxDelay: time.Minute, SkipAbove: 2 * time.Second}, robots: tenSeconds, delay: 2 * time.Second, log: "host is skipped"},
-		{name: "a dialect without delays", settings: HostSettings{Dialect: dialect.Google()}, robots: tenSeconds, log: "no delay"},
-		{name: "HonorDelays", settings: HostSettings{Dialect: dialect.Google(), HonorDelays: true}, robots: tenSeconds, delay: 10 * time.Second},
+		{name: "MaxDelay", settings: HostSettings{LongDelays: LongDelays{MaxDelay: 2 * time.Second}}, robots: tenSeconds, delay: 2 * time.Second, log: "longer than MaxDelay, capped"},
+		{name: "SkipAbove", settings: HostSettings{LongDelays: LongDelays{SkipAbove: 2 * time.Second}}, robots: tenSeconds, delay: 2 * time.Second, log: "longer than SkipAbove, host is skipped"},
+		{name: "both", settings: HostSettings{LongDelays: LongDelays{MaxDelay: time.Minute, SkipAbove: 2 * time.Second}}, robots: tenSeconds, delay: 2 * time.Second, log: "host is skipped"},
+		{name: "a dialect without delays", settings: HostSettings{Reading: Reading{Dialect: dialect.Google()}}, robots: tenSeconds, log: "no delay"},
+		{name: "HonorDelays", settings: HostSettings{Reading: Reading{Dialect: dialect.Google(), HonorDelays: true}}, robots: tenSeconds, delay: 10 * time.Second},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -408,7 +408,7 @@ func TestCrawlDelays(t *testing.T) {
 // TestSchedules checks that Visit-time and Request-rate become slots of the host.
 func TestSchedules(t *testing.T) {
 	file := "User-agent: *\nRequest-rate: 1/5m\nVisit-time: 0600-0845\n"
-	inBubble(t, &Settings{HostSettings: HostSettings{HonorDelays: true}}, robotstest.Sites{"a.test": {"/robots.txt": file}}, func(w *world) {
+	inBubble(t, &Settings{HostSettings: HostSettings{Reading: Reading{HonorDelays: true}}}, robotstest.Sites{"a.test": {"/robots.txt": file}}, func(w *world) {
 		v := w.verdict(target("http://a.test/"))
 		s := v.Host.Stats(time.Now())
 		if s.Opens.Sub(w.start) != 6*time.Hour || s.Cause != pace.VisitTime || s.Line != 3 {
@@ -581,7 +581,7 @@ func TestOwn(t *testing.T) {
 // TestCleaned checks that Clean-param holds under the dialect of Yandex, once robots.txt is known.
 func TestCleaned(t *testing.T) {
 	file := "User-agent: *\nClean-param: ref\n"
-	inBubble(t, &Settings{HostSettings: HostSettings{Dialect: dialect.Yandex()}}, robotstest.Sites{"a.test": {"/robots.txt": file}}, func(w *world) {
+	inBubble(t, &Settings{HostSettings: HostSettings{Reading: Reading{Dialect: dialect.Yandex()}}}, robotstest.Sites{"a.test": {"/robots.txt": file}}, func(w *world) {
 		x := target("http://a.test/p?ref=1&id=2")
 		if got := w.Cleaned(x.URL); got != x.URL {
 			t.Errorf("before robots.txt is known: %v", got)

@@ -317,3 +317,13 @@ func TestInvalidURL(t *testing.T) {
 		}
 	})
 }
+
+// TestLimitOfRobotsTxt checks that the Timeout of the client of HTTPClient limits a fetch of robots.txt.
+func TestLimitOfRobotsTxt(t *testing.T) {
+	inBubble(t, func(w *world) {}, func(w *world) {
+		w.Wire.Client = &http.Client{Timeout: 7 * time.Second}
+		if got := w.robotsOf(Fetcher{}).Limit; got != 7*time.Second {
+			t.Errorf("the limit of the fetch is %v, want 7s", got)
+		}
+	})
+}

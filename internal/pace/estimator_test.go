@@ -2,7 +2,6 @@ package pace
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -302,32 +301,6 @@ func (s *limited) crawl(t *testing.T, workers int, random float64, end time.Dura
 	wg.Wait()
 }
 
-// TestRateIsFoundWithSlowBodies checks that the other requests do not wait for the body of an
-// accepted page.
-func TestRateIsFoundWithSlowBodies(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &limited{rate: 5, latency: 30 * time.Millisecond, retryAfter: time.Second, body: 3 * time.Second}
-		s.run(t, 40, 0.5)
-	})
-}
-
-// TestRateIsFoundByPlain503 checks that a server is recognized that refuses with plain 503, like
-// nginx with limit_req. The number of these responses tells it from a broken page.
-func TestRateIsFoundByPlain503(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &limited{rate: 5, latency: 30 * time.Millisecond, plain503: true}
-		const settled, end = 10 * time.Second, 2 * time.Minute
-		s.crawl(t, 20, 0.5, end)
-		accepted := within(s.accepted, settled, end)
-		refused := within(s.refused, settled, end)
-		used := accepted / s.rate / (end - settled).Seconds()
-		t.Logf("%.0f %% used, %v accepted, %v refused", 100*used, accepted, refused)
-		if used < 0.85 || refused > accepted/6 {
-			t.Error("want 85 % used and at most one in seven refused")
-		}
-	})
-}
-
 // TestOnePlain503InTenIsNotAComplaint checks that a host with 503 for one page in ten is not slowed
 // down.
 func TestOnePlain503InTenIsNotAComplaint(t *testing.T) {
@@ -361,64 +334,6 @@ func TestOnePlain503InTenIsNotAComplaint(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestRandomPlain503CostsLittle is the same with random pages. Sometimes five of them come in a
-// row, which must cost little.
-func TestRandomPlain503CostsLittle(t *testing.T) {
-	worst := time.Duration(0)
-	for seed := range uint64(200) {
-		random := rand.New(rand.NewPCG(seed, 1))
-		underRules(t, Rules{}, func(t *testing.T, w *world) {
-			for range 40 {
-				var ticket Ticket
-				w.Enter(t.Context(), &ticket)
-				w.Start(t.Context(), &ticket, true)
-				time.Sleep(100 * time.Microsecond)
-				if random.IntN(10) == 0 {
-					w.Unavailable(time.Now(), &ticket)
-				}
-				ticket.End()
-			}
-			worst = max(worst, time.Since(w.start))
-		})
-	}
-	t.Log("worst", worst)
-	if worst > 5*time.Second {
-		t.Errorf("40 pages took %v", worst)
-	}
-}
-
-// TestOneProbeGoesFirstAfterRetryAfter makes a hundred pages wait for the end of a Retry-After.
-func TestOneProbeGoesFirstAfterRetryAfter(t *testing.T) {
-	inBubble(t, 0, func(t *testing.T, w *world) {
-		var first Ticket
-		w.Start(t.Context(), &first, true)
-		time.Sleep(10 * time.Millisecond)
-		if !w.SlowDown(time.Now(), &first, 10*time.Second) {
-			t.Error("SlowDown = false, want true for a new incident")
-		}
-		first.End()
-		for i := range 100 {
-			go func() {
-				var ticket Ticket
-				defer ticket.End()
-				w.Enter(t.Context(), &ticket)
-				w.Start(t.Context(), &ticket, false)
-				ticket.OnWire()
-				if i < 3 {
-					w.note("%d", i)
-				}
-				time.Sleep(time.Second)
-			}()
-			synctest.Wait()
-		}
-		time.Sleep(time.Minute)
-		w.check(`
-10.01s 0
-11.01s 1
-11.05s 2`)
-	})
 }
 
 // TestProbeEndsWithItsResponse checks that the other requests go on when the headers of the probe
@@ -456,16 +371,4 @@ func TestProbeEndsWithItsResponse(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestNoEstimatorWithoutComplaint checks that a host that never complains has no estimator.
-func TestNoEstimatorWithoutComplaint(t *testing.T) {
-	inBubble(t, time.Second, func(t *testing.T, w *world) {
-		for range 10 {
-			w.pass(t.Context())
-		}
-		if w.group().paced.estimator != nil {
-			t.Error("the host has an estimator")
-		}
-	})
 }

@@ -1,12 +1,7 @@
 package pace
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
-	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -118,87 +113,6 @@ func TestHostsOfAGroupTakeTurns(t *testing.T) {
 	})
 }
 
-// TestCanceledInAGroup ends the tickets of a host while they wait in the queue and behind it.
-func TestCanceledInAGroup(t *testing.T) {
-	for _, first := range []int{0, 1, 2} {
-		inTown(t, Rules{MinDelay: time.Second}, func(t *testing.T, w *town) {
-			a, b := w.at("a.test", "g"), w.at("b.test", "g")
-			w.pages(b, 1)
-			var ends []context.CancelFunc
-			for range 3 {
-				ctx, cancel := context.WithCancel(t.Context())
-				ends = append(ends, cancel)
-				go func() {
-					ticket := new(Ticket)
-					err := a.Enter(ctx, ticket)
-					if !errors.Is(err, context.Canceled) {
-						t.Error(err)
-					}
-				}()
-				synctest.Wait()
-			}
-			for i := range ends {
-				ends[(first+i)%3]()
-				synctest.Wait()
-			}
-			w.pages(b, 1)
-			time.Sleep(time.Minute)
-			w.check("0s b.test/0\n1s b.test/0")
-		})
-	}
-}
-
-// TestUnusedTurnInAGroup lets the only host in the queue take its turn and not use it. The next
-// ticket of the same host follows after one delay.
-func TestUnusedTurnInAGroup(t *testing.T) {
-	inTown(t, Rules{MinDelay: time.Second}, func(t *testing.T, w *town) {
-		a := w.at("a.test", "g")
-		unused := new(Ticket)
-		if err := a.Enter(t.Context(), unused); err != nil {
-			t.Error(err)
-		}
-		w.pages(a, 2)
-		time.Sleep(time.Minute)
-		w.check("1s a.test/0\n2s a.test/1")
-		unused.End()
-	})
-}
-
-func TestComplaintSlowsAllOfAGroup(t *testing.T) {
-	inTown(t, Rules{}, func(t *testing.T, w *town) {
-		a, b := w.at("a.test", "g"), w.at("b.test", "g")
-		ticket := new(Ticket)
-		if err := a.Start(t.Context(), ticket, true); err != nil {
-			t.Error(err)
-		}
-		if !a.SlowDown(time.Now(), ticket, 30*time.Second) {
-			t.Error("the complaint was not new")
-		}
-		ticket.End()
-		w.pages(b, 1)
-		time.Sleep(time.Minute)
-		w.check("30s b.test/0")
-		if a, b := a.Stats(time.Now()), b.Stats(time.Now()); a.Throttled != 1 || b.Throttled != 0 {
-			t.Errorf("%d and %d incidents", a.Throttled, b.Throttled)
-		}
-	})
-}
-
-func TestMaxInFlightOfAGroup(t *testing.T) {
-	inTown(t, Rules{MaxInFlight: 1}, func(t *testing.T, w *town) {
-		a, b := w.at("a.test", "g"), w.at("b.test", "g")
-		ticket := new(Ticket)
-		if err := a.Start(t.Context(), ticket, true); err != nil {
-			t.Error(err)
-		}
-		w.pages(b, 1)
-		time.Sleep(time.Second)
-		ticket.End()
-		time.Sleep(time.Second)
-		w.check("1s b.test/0")
-	})
-}
-
 // TestHostMovesToAnotherGroup checks that a host moves when it has no requests, and that its delay
 // goes with it.
 func TestHostMovesToAnotherGroup(t *testing.T) {
@@ -275,39 +189,6 @@ func TestRulesOfAGroup(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestLeasesOfAGroup checks that the Pacer gets the name of the group.
-func TestLeasesOfAGroup(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex
-		var names []string
-		hosts := New(func(string) *Rules { return &Rules{MinDelay: time.Second, Shares: true} })
-		hosts.UsePacer(namedPacer(func(host string) {
-			mu.Lock()
-			defer mu.Unlock()
-			names = append(names, host)
-		}))
-		w := &town{world: &world{t: t, start: time.Now()}, hosts: hosts}
-		w.pages(w.at("a.test", "g"), 1)
-		w.pages(w.at("b.test", "g"), 1)
-		w.pages(w.at("c.test", ""), 1)
-		time.Sleep(time.Minute)
-		mu.Lock()
-		defer mu.Unlock()
-		if want := []string{"g", "c.test", "g"}; !slices.Equal(names, want) {
-			t.Errorf("asked for %q, want %q", names, want)
-		}
-		hosts.Close(nil)
-	})
-}
-
-// A namedPacer grants every request, and calls a function with the name of the host.
-type namedPacer func(host string)
-
-func (f namedPacer) Acquire(_ context.Context, host string, _ time.Duration) (Lease, error) {
-	f(host)
-	return &deskLease{desk: new(desk), until: time.Now().Add(time.Minute)}, nil
 }
 
 // TestGroupsAreForgotten fills a shard with hosts, each in a group of its own or in one of a few, and
@@ -390,67 +271,4 @@ func namesInAShard(hosts *Hosts, n int) []string {
 		}
 	}
 	return names
-}
-
-// TestRandomGroups lets hosts with random delays send requests, cancel them and move between groups
-// and checks the gaps of each group and each host.
-func TestRandomGroups(t *testing.T) {
-	for seed := range uint64(20) {
-		inTown(t, Rules{}, func(t *testing.T, w *town) { randomGroups(t, w, rand.New(rand.NewPCG(seed, 1))) })
-	}
-}
-
-func randomGroups(t *testing.T, w *town, random *rand.Rand) {
-	const least = 100 * time.Millisecond // the shortest delay of a host
-	var mu sync.Mutex
-	last := make(map[string]time.Time) // by the names of hosts and groups
-	var all sync.WaitGroup
-	send := func(h *Host, early, gone time.Duration) {
-		defer all.Done()
-		time.Sleep(early)
-		ctx, cancel := context.WithTimeout(t.Context(), gone)
-		defer cancel()
-		ticket := new(Ticket)
-		defer ticket.End()
-		if h.Enter(ctx, ticket) != nil || h.Start(ctx, ticket, false) != nil || !ticket.OnWire() {
-			return
-		}
-		now := time.Now()
-		mu.Lock()
-		for _, name := range []string{h.Name(), "group " + h.Stats(now).Group} {
-			if before, ok := last[name]; ok && now.Sub(before) < least {
-				t.Errorf("%s: gap %v", name, now.Sub(before))
-			}
-			last[name] = now
-		}
-		mu.Unlock()
-		time.Sleep(early % (50 * time.Millisecond))
-	}
-	var hosts []*Host
-	for i := range 10 {
-		h := w.at(fmt.Sprintf("%d.test", i), fmt.Sprint("g", i%3))
-		h.SetCrawlDelay(time.Now(), Source{Scheme: "http"}, least+time.Duration(random.Int64N(int64(time.Second))), time.Time{})
-		hosts = append(hosts, h)
-	}
-	for range 300 {
-		h := hosts[random.IntN(len(hosts))]
-		all.Add(1)
-		go send(h, time.Duration(random.Int64N(int64(5*time.Minute))), time.Duration(random.Int64N(int64(time.Minute))))
-		if random.IntN(10) == 0 {
-			all.Add(1)
-			go func(at time.Duration, name string) {
-				defer all.Done()
-				time.Sleep(at)
-				h.Join(Assignment{Name: name})
-			}(time.Duration(random.Int64N(int64(5*time.Minute))), fmt.Sprint("g", random.IntN(3)))
-		}
-	}
-	all.Wait()
-	requests := 0
-	for _, h := range hosts {
-		requests += h.Stats(time.Now()).Requests
-	}
-	if requests < 100 {
-		t.Errorf("%d requests", requests)
-	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -166,20 +165,6 @@ func TestDelayCountsFromTheLastStartWhenIdle(t *testing.T) {
 	})
 }
 
-func TestFirstPageWaitsForTheDelaySinceRobotsTxt(t *testing.T) {
-	inBubble(t, 0, func(t *testing.T, w *world) {
-		w.once()
-		w.note("robots.txt")
-		time.Sleep(200 * time.Millisecond)
-		w.wants(time.Second)
-		w.pass(t.Context())
-		w.note("page")
-		w.check(`
-0s robots.txt
-1s page`)
-	})
-}
-
 func TestHTTPAndHTTPSOfAHostShareTheLargerDelay(t *testing.T) {
 	hosts := New(func(string) *Rules { return &Rules{MinDelay: 1} })
 	host, now := hosts.At(time.Now(), "a.test"), time.Now()
@@ -219,28 +204,6 @@ func TestRedirectsAndRobotsTxtGoBeforePages(t *testing.T) {
 3s page 0
 4s page 1`)
 	})
-}
-
-// TestNoPageIsAdmittedBeforeARedirect checks that no page passes Enter while a redirect waits in
-// Start, even if the page wakes first.
-func TestNoPageIsAdmittedBeforeARedirect(t *testing.T) {
-	for range 20 {
-		inBubble(t, time.Second, func(t *testing.T, w *world) {
-			w.once()
-			go func() {
-				var page Ticket
-				w.Enter(t.Context(), &page)
-				w.note("page in")
-				page.End()
-			}()
-			synctest.Wait()
-			go func() { w.once(); w.note("hop") }()
-			time.Sleep(10 * time.Second)
-			w.check(`
-1s hop
-2s page in`)
-		})
-	}
 }
 
 // TestSeveralInStart checks that requests in Start follow each other after the delay, not after the
@@ -299,33 +262,6 @@ func TestUnusedTicketExpiresAfterOneDelay(t *testing.T) {
 		w.check(`
 1s next in
 5s next sent`)
-	})
-}
-
-func TestExpiredTicketMayStillStart(t *testing.T) {
-	inBubble(t, time.Second, func(t *testing.T, w *world) {
-		var slow Ticket
-		w.Enter(t.Context(), &slow)
-		go func() { w.pass(t.Context()); w.note("next sent") }()
-		time.Sleep(1500 * time.Millisecond)
-		w.send(t.Context(), &slow, false)
-		w.note("slow sent")
-		w.check(`
-1s next sent
-2s slow sent`)
-	})
-}
-
-func TestEndedTicketDoesNotDelay(t *testing.T) {
-	inBubble(t, time.Second, func(t *testing.T, w *world) {
-		var cached Ticket
-		w.Enter(t.Context(), &cached)
-		go func() { w.pass(t.Context()); w.note("next sent") }()
-		time.Sleep(10 * time.Millisecond)
-		cached.End() // the page came from CacheDir
-		cached.End()
-		synctest.Wait()
-		w.check(`10ms next sent`)
 	})
 }
 
@@ -388,27 +324,6 @@ func TestContextEndsTheWait(t *testing.T) {
 	})
 }
 
-// TestContextEndsInStart checks that the place from Enter is given back when Start fails.
-func TestContextEndsInStart(t *testing.T) {
-	inBubble(t, time.Minute, func(t *testing.T, w *world) {
-		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
-		defer cancel()
-		w.once()
-		var ticket Ticket
-		w.Enter(ctx, &ticket) // until 1m0s
-		w.once()
-		go func() { w.pass(t.Context()); w.note("next") }()
-		if err := w.Start(ctx, &ticket, false); err != context.DeadlineExceeded {
-			t.Errorf("Start: %v", err)
-		}
-		w.note("given up")
-		time.Sleep(time.Hour)
-		w.check(`
-1m30s given up
-2m0s next`)
-	})
-}
-
 func TestContextEndsBetweenEnterAndStart(t *testing.T) {
 	inBubble(t, time.Minute, func(t *testing.T, w *world) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -455,61 +370,6 @@ func TestMinGapWithoutUnsentRequests(t *testing.T) {
 			if s := w.Stats(time.Now()); s.MinGap != test.want || s.GapOverDelay != test.want.Seconds() {
 				t.Errorf("after request %d: MinGap is %v, %.2f of the delay, want %v", i, s.MinGap, s.GapOverDelay, test.want)
 			}
-		}
-	})
-}
-
-// TestDelaysOfAnyLengthAreExact checks that unusual delays neither let a request start early nor
-// make the wait loop spin.
-func TestDelaysOfAnyLengthAreExact(t *testing.T) {
-	for _, delay := range []time.Duration{1, 7, 333_333_333, 1_000_000_007, 10*time.Hour + 1, 90 * 24 * time.Hour} {
-		t.Run(delay.String(), func(t *testing.T) {
-			inBubble(t, delay, func(t *testing.T, w *world) {
-				w.once()
-				last := time.Now()
-				for range 50 {
-					w.pass(t.Context())
-					if gap := time.Since(last); gap != delay {
-						t.Fatalf("gap %v, want %v", gap, delay)
-					}
-					last = time.Now()
-				}
-			})
-		})
-	}
-}
-
-// TestSlowDialDoesNotShortenTheGap makes each dial take 400 ms. The server must not see gaps of 200
-// and 800 ms.
-func TestSlowDialDoesNotShortenTheGap(t *testing.T) {
-	inBubble(t, 500*time.Millisecond, func(t *testing.T, w *world) {
-		for i := range 6 {
-			go func() {
-				var ticket Ticket
-				w.Enter(t.Context(), &ticket)
-				w.Start(t.Context(), &ticket, false)
-				ticket.OnWire()
-				if i%2 == 0 {
-					time.Sleep(400 * time.Millisecond)
-				}
-				ticket.Sent(time.Now())
-				w.note("server sees %d", i)
-				time.Sleep(10 * time.Millisecond)
-				ticket.End()
-				ticket.Sent(time.Now().Add(time.Hour)) // Sent has no effect after the end
-			}()
-			synctest.Wait()
-		}
-		time.Sleep(time.Minute)
-		w.check(`
-400ms server sees 0
-900ms server sees 1
-1.8s server sees 2
-2.3s server sees 3
-3.2s server sees 4
-3.7s server sees 5`)
-		if got := w.Stats(time.Now()).MinGap; got != 500*time.Millisecond {
-			t.Errorf("MinGap %v", got)
 		}
 	})
 }
@@ -645,32 +505,6 @@ func TestTicketMovesToAnotherHost(t *testing.T) {
 	}
 }
 
-// TestStartThatIsNotSentExpires checks that the place of a started request expires if the request
-// does not reach the transport.
-func TestStartThatIsNotSentExpires(t *testing.T) {
-	underRules(t, Rules{MaxInFlight: 1}, func(t *testing.T, w *world) {
-		var aborted, sent Ticket
-		w.Start(t.Context(), &aborted, false)
-		w.once()
-		w.note("next")
-		if aborted.OnWire() {
-			t.Error("the expired ticket still has its place")
-		}
-		w.Start(t.Context(), &sent, false)
-		for range 2 {
-			if !sent.OnWire() {
-				t.Error("the ticket has no place")
-			}
-		}
-		time.AfterFunc(time.Hour, sent.End)
-		w.once()
-		w.note("after the end")
-		w.check(`
-1s next
-1h0m1s after the end`)
-	})
-}
-
 func TestDryRunDoesNotWait(t *testing.T) {
 	underRules(t, Rules{Free: true, MinDelay: time.Hour, MaxInFlight: 1}, func(t *testing.T, w *world) {
 		w.SlowDown(time.Now(), nil, time.Hour)
@@ -682,122 +516,6 @@ func TestDryRunDoesNotWait(t *testing.T) {
 		}
 		w.note("done")
 		w.check(`0s done`)
-	})
-}
-
-func TestUnpacedHostsHaveNoTickets(t *testing.T) {
-	inBubble(t, 0, func(t *testing.T, w *world) {
-		tickets := make([]Ticket, 10)
-		for i := range tickets {
-			w.Enter(t.Context(), &tickets[i])
-		}
-		w.note("all in")
-		for i := range tickets {
-			w.Start(t.Context(), &tickets[i], false)
-		}
-		w.note("all sent")
-		for i := range tickets {
-			tickets[i].End()
-		}
-		w.check(`
-0s all in
-0s all sent`)
-	})
-}
-
-func TestBusyFor(t *testing.T) {
-	inBubble(t, time.Minute, func(t *testing.T, w *world) {
-		w.once()
-		time.Sleep(time.Second)
-		if !w.BusyFor(time.Now(), 58*time.Second) || w.BusyFor(time.Now(), 59*time.Second) {
-			t.Error("want BusyFor to be true for 58 s and false for 59 s")
-		}
-		w.SlowDown(time.Now(), nil, 2*time.Minute)
-		if !w.BusyFor(time.Now(), 119*time.Second) || w.BusyFor(time.Now(), 2*time.Minute) {
-			t.Error("want BusyFor to be true for 119 s and false for two minutes")
-		}
-		if got := w.Stats(time.Now()).NotBefore; !got.Equal(time.Now().Add(2 * time.Minute)) {
-			t.Errorf("not before %v", got)
-		}
-	})
-}
-
-// TestCrawlDelayExpires checks that the crawl delay of the http robots.txt does not slow https down
-// forever when http is no longer used.
-func TestCrawlDelayExpires(t *testing.T) {
-	hosts := New(func(string) *Rules { return &Rules{} })
-	host, now := hosts.At(time.Now(), "a.test"), time.Now()
-	set := func(now time.Time) bool {
-		return host.SetCrawlDelay(now, Source{Scheme: "http"}, time.Minute, now.Add(time.Hour))
-	}
-	delay := func(now time.Time) time.Duration { return host.Stats(now).CrawlDelay }
-	if !set(now) || set(now.Add(time.Minute)) {
-		t.Error("want a change for a new delay and none for the same delay")
-	}
-	if at := now.Add(62 * time.Minute); delay(at) != time.Minute || delay(at.Add(1)) != 0 || host.Stats(at.Add(1)).Delay != 0 {
-		t.Errorf("%v at its end, %v after it; want 1m0s, 0s", delay(at), delay(at.Add(1)))
-	}
-	if !set(now.Add(2 * time.Hour)) {
-		t.Error("removing an expired delay counts as a change")
-	}
-	if host.SetCrawlDelay(now.Add(4*time.Hour), Source{Scheme: "http"}, 0, time.Time{}) {
-		t.Error("setting an expired delay again does not count as a change")
-	}
-}
-
-// TestPlaceExpires checks that a request that never ends holds its host for a minute or ten delays,
-// and that the waiting requests then start without being woken. Calls for the expired request have
-// no effect.
-func TestPlaceExpires(t *testing.T) {
-	underRules(t, Rules{MinDelay: 10 * time.Second}, func(t *testing.T, w *world) {
-		endless := new(Ticket)
-		if err := w.send(t.Context(), new(Ticket), true); err != nil {
-			t.Fatal(err)
-		}
-		if w.Enter(t.Context(), endless) != nil || w.Start(t.Context(), endless, false) != nil {
-			t.Fatal("the request did not start")
-		}
-		if !endless.OnWire() {
-			t.Fatal("the request is not on the wire")
-		}
-		if w.BusyFor(time.Now(), time.Minute) {
-			t.Error("BusyFor = true although the request may end at any time")
-		}
-		var at []time.Duration
-		for range 3 {
-			if err := w.pass(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			at = append(at, time.Since(w.start))
-		}
-		if got, want := fmt.Sprint(at), "[1m50s 2m0s 2m10s]"; got != want {
-			t.Errorf("the others started at %v, want %v", got, want)
-		}
-		endless.Sent(time.Now())
-		w.Answered(endless, 200, 1)
-		endless.End()
-		w.once()
-		if got := time.Since(w.start); got != 140*time.Second {
-			t.Errorf("the last one started at %v, want 2m20s", got)
-		}
-	})
-}
-
-// TestDelayCountsFromOnWire checks that the delay counts from OnWire if Sent is not called.
-func TestDelayCountsFromOnWire(t *testing.T) {
-	underRules(t, Rules{MinDelay: 10 * time.Second}, func(t *testing.T, w *world) {
-		slow := new(Ticket)
-		w.Start(t.Context(), slow, false)
-		time.Sleep(900 * time.Millisecond)
-		slow.OnWire()
-		slow.End()
-		w.once()
-		if got := time.Since(w.start); got != 10900*time.Millisecond {
-			t.Errorf("the next one started at %v, want 10.9s", got)
-		}
-		if gap := w.Stats(time.Now()).MinGap; gap != 10*time.Second {
-			t.Errorf("MinGap is %v, want 10s", gap)
-		}
 	})
 }
 
@@ -844,17 +562,6 @@ func TestFirst(t *testing.T) {
 			t.Errorf("%s, want %s", got, want)
 		}
 	})
-}
-
-// TestLongestCrawlDelay checks that a delay that is longer than the clock can represent is kept and
-// does not expire at once.
-func TestLongestCrawlDelay(t *testing.T) {
-	hosts := New(func(string) *Rules { return &Rules{} })
-	host, now := hosts.At(time.Now(), "a.test"), time.Now()
-	host.SetCrawlDelay(now, Source{Scheme: "http"}, math.MaxInt64, now.Add(time.Hour).Add(math.MaxInt64))
-	if s := host.Stats(now.Add(24 * time.Hour)); s.Delay != math.MaxInt64 {
-		t.Errorf("the delay is %v", s.Delay)
-	}
 }
 
 // TestStartLed sends requests that other sites have led to before, while and after the crawl itself

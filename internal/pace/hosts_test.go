@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -41,15 +40,6 @@ func TestAtReturnsTheSameHost(t *testing.T) {
 	}
 }
 
-func TestInsertKeepsTheFirstHost(t *testing.T) {
-	hosts := noRules()
-	s := &hosts.shards[0]
-	first, _ := s.insert(1, hosts.host("a.test"))
-	if second, _ := s.insert(1, hosts.host("a.test")); second != first || first.nextInRing != first {
-		t.Error("insert kept two hosts with the same name")
-	}
-}
-
 func TestAll(t *testing.T) {
 	hosts := noRules()
 	var want, got []string
@@ -79,19 +69,6 @@ func TestAll(t *testing.T) {
 		}
 	}
 	hosts.At(time.Now(), "the locks are free")
-}
-
-func TestHostsAreSpreadOverTheShards(t *testing.T) {
-	hosts := noRules()
-	const each = 1000
-	for i := range each * len(hosts.shards) {
-		hosts.At(time.Now(), fmt.Sprintf("www.host-%d.example.com", i))
-	}
-	for i := range hosts.shards {
-		if n := len(hosts.shards[i].byName); n < each*3/4 || n > each*5/4 {
-			t.Errorf("shard %d has %d hosts, want about %d", i, n, each)
-		}
-	}
 }
 
 // crowded returns a shard with so many hosts that it examines idle ones, and its hosts, which are
@@ -247,41 +224,6 @@ func TestStartOnForgottenHost(t *testing.T) {
 			})
 		})
 	}
-}
-
-func TestForgottenHostUsesItsSuccessor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		hosts := New(func(string) *Rules { return &Rules{MinDelay: time.Second} })
-		old := hosts.At(time.Now(), "a.test")
-		var early Ticket
-		old.Start(t.Context(), &early, true)
-		early.End()
-		time.Sleep(time.Hour)
-		s := hosts.shardOf("a.test")
-		s.mu.Lock()
-		s.examine(hosts.now())
-		s.mu.Unlock()
-		if !old.own.isForgotten || hosts.Forgotten().Requests != 1 {
-			t.Fatal("the host is not forgotten")
-		}
-		var ticket Ticket
-		begin := time.Now()
-		old.Enter(t.Context(), &ticket)
-		old.Start(t.Context(), &ticket, true)
-		ticket.End()
-		old.Count(1, 0)
-		old.SetCrawlDelay(time.Now(), Source{Scheme: "http"}, time.Minute, time.Time{})
-		next := hosts.At(time.Now(), "a.test")
-		if got := next.Stats(time.Now()); next == old || got.Requests != 1 || got.Pages != 1 || got != old.Stats(time.Now()) {
-			t.Errorf("%+v", got)
-		}
-		early.End() // the ended ticket does not affect the new host
-		next.Start(t.Context(), &early, true)
-		early.End()
-		if got := time.Since(begin); got != time.Minute || !old.BusyFor(time.Now(), time.Minute-1) {
-			t.Errorf("the second request started after %v, want 1m0s", got)
-		}
-	})
 }
 
 // TestRandomUse calls the methods in random order and checks that no gap is shorter than the delay,
@@ -463,82 +405,10 @@ func passOnce(h *Host, t *Ticket) {
 	t.End()
 }
 
-// TestHostSize checks the memory of a host that is not slowed down: the Host, its name, and its
-// entries in the map and the ring.
-func TestHostSize(t *testing.T) {
-	if size := unsafe.Sizeof(Host{}); size > 128 {
-		t.Errorf("size of a Host = %d bytes, want at most 128, as the allocator rounds it up to that", size)
-	}
-	hosts, n := noRules(), 100_000
-	before := retained()
-	for i := range n {
-		h := hosts.At(time.Now(), fmt.Sprintf("host%06d.example", i))
-		passOnce(h, new(Ticket))
-		h.SetCrawlDelay(time.Now(), Source{Scheme: "http"}, 0, time.Time{})
-		h.Count(1, 0)
-	}
-	each := float64(retained()-before) / float64(n)
-	t.Logf("%.0f bytes for each host", each)
-	if each > 200 {
-		t.Errorf("%.0f bytes for each host, want 200 or less", each)
-	}
-	runtime.KeepAlive(hosts)
-}
-
-func retained() int64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
-}
-
-func BenchmarkAt(b *testing.B) {
-	hosts, now := noRules(), time.Now()
-	names := make([]string, 1000)
-	for i := range names {
-		names[i] = fmt.Sprintf("www.host%d.example.com", i)
-		hosts.At(now, names[i])
-	}
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		for i := 0; pb.Next(); i++ {
-			hosts.At(now, names[i%len(names)])
-		}
-	})
-}
-
 func BenchmarkRequestWithoutDelay(b *testing.B) {
 	h, ticket := noRules().At(time.Now(), "example.com"), new(Ticket)
 	b.ReportAllocs()
 	for b.Loop() {
 		passOnce(h, ticket)
-	}
-}
-
-// BenchmarkLongestAt measures the longest call of At while a million hosts are made and, once they
-// are idle, replaced. For comparison it also measures the longest pause of a loop that only makes
-// names, which shows the pauses that the machine and the garbage collector cause.
-func BenchmarkLongestAt(b *testing.B) {
-	const n = 1_000_000
-	longest := func(f func(i int, name string)) (longest, sum time.Duration) {
-		for i := range 2 * n {
-			name := fmt.Sprintf("host%07d.example", i)
-			begin := time.Now()
-			f(i, name)
-			took := time.Since(begin)
-			longest, sum = max(longest, took), sum+took
-		}
-		return longest, sum
-	}
-	for b.Loop() {
-		hosts, now := noRules(), time.Now()
-		at, sum := longest(func(i int, name string) { hosts.At(now.Add(time.Duration(i/n)*time.Hour), name) })
-		none, _ := longest(func(int, string) {})
-		b.ReportMetric(float64(at.Microseconds()), "longest-µs")
-		b.ReportMetric(float64(none.Microseconds()), "longest-of-nothing-µs")
-		b.ReportMetric(float64(sum.Nanoseconds())/(2*n), "mean-ns")
-		b.ReportMetric(0, "ns/op")
-		runtime.KeepAlive(hosts)
 	}
 }

@@ -13,36 +13,6 @@ import (
 // nightly is open from 22:00 to 06:00.
 var nightly = &daily{{closed: false}, {from: 6 * time.Hour, closed: true}, {from: 22 * time.Hour}}
 
-func TestHours(t *testing.T) {
-	underRules(t, Rules{Hours: nightly, MinDelay: time.Hour}, func(t *testing.T, w *world) {
-		time.Sleep(4*time.Hour + 30*time.Minute)
-		w.pages(5)
-		time.Sleep(48 * time.Hour)
-		w.check(`
-4h30m0s page 0
-5h30m0s page 1
-22h0m0s page 2
-23h0m0s page 3
-24h0m0s page 4`)
-	})
-}
-
-func TestHoursWithoutDelay(t *testing.T) {
-	underRules(t, Rules{Hours: nightly}, func(t *testing.T, w *world) {
-		w.pages(1)
-		time.Sleep(7 * time.Hour)
-		w.pages(2)
-		if !w.BusyFor(time.Now(), 15*time.Hour-1) || w.BusyFor(time.Now(), 15*time.Hour) {
-			t.Error("the host is not busy exactly until it opens")
-		}
-		time.Sleep(16 * time.Hour)
-		w.check(`
-0s page 0
-22h0m0s page 0
-22h0m0s page 1`)
-	})
-}
-
 // TestHoursAndVisitTime checks that requests start only when both the rules and a robots.txt allow.
 func TestHoursAndVisitTime(t *testing.T) {
 	underRules(t, Rules{Hours: nightly}, func(t *testing.T, w *world) {
@@ -230,37 +200,6 @@ func randomPeriods(random *rand.Rand) []period {
 	}
 	return periods
 }
-
-// TestLastStartOfManyPages checks the estimate where it exceeds the number of slots that are
-// examined, and that it does not overflow.
-func TestLastStartOfManyPages(t *testing.T) {
-	underRules(t, Rules{Hours: nightly, MinDelay: time.Minute}, func(t *testing.T, w *world) {
-		days := 1000.0
-		got := w.LastStart(time.Now(), int(days*8*60), 1).Sub(w.start).Hours() / 24
-		if got < days*0.98 || got > days*1.02 {
-			t.Errorf("got %.1f days, want %.1f", got, days)
-		}
-		if got := w.LastStart(time.Now(), 1<<60, 1); got.Before(w.start.Add(200 * 365 * 24 * time.Hour)) {
-			t.Errorf("got %v", got)
-		}
-	})
-}
-
-// TestNeverOpen checks a schedule that does not say when it opens.
-func TestNeverOpen(t *testing.T) {
-	underRules(t, Rules{Hours: shut{}}, func(t *testing.T, w *world) {
-		s := w.Stats(time.Now())
-		if !s.Opens.IsZero() || !s.Closes.IsZero() {
-			t.Errorf("opens at %v, closes at %v", s.Opens, s.Closes)
-		}
-		w.LastStart(time.Now(), 3, 1) // must return
-	})
-}
-
-// shut is always closed.
-type shut struct{}
-
-func (shut) At(time.Time) Slot { return Slot{Closed: true} }
 
 // TestSetClockWakes checks that a page that waits notices soon that the clock of the machine was
 // set, for example because the machine was suspended.

@@ -104,44 +104,6 @@ func TestJitter(t *testing.T) {
 	}
 }
 
-// TestJitterStats checks that a host tells the next start with the random share, that the share does not
-// change while requests wait, and that the smallest gap is compared with the delay.
-func TestJitterStats(t *testing.T) {
-	share := &sameNumber{value: 0.5}
-	rules := Rules{MinDelay: time.Second, Jitter: 0.5, numbers: share}
-	underRules(t, rules, func(t *testing.T, w *world) {
-		w.once()
-		want := w.start.Add(1250 * time.Millisecond)
-		share.value = 1
-		for range 3 {
-			s := w.Stats(time.Now())
-			if !s.NextStart.Equal(want) || s.Delay != time.Second || s.Cause != MinDelay {
-				t.Errorf("next start %v, delay %v, %s", s.NextStart.Sub(w.start), s.Delay, s.Cause)
-			}
-			if next, _ := w.NextStart(time.Now()); !next.Equal(want) {
-				t.Errorf("NextStart = %v", next.Sub(w.start))
-			}
-			time.Sleep(300 * time.Millisecond)
-		}
-		w.pass(t.Context())
-		w.note("page")
-		var last Ticket
-		w.Start(t.Context(), &last, true)
-		w.note("redirect")
-		if s := last.Start(); s.Gap != 1500*time.Millisecond || s.Delay != time.Second {
-			t.Errorf("the start has gap %v and delay %v", s.Gap, s.Delay)
-		}
-		last.End()
-		if s := w.Stats(time.Now()); s.MinGap != 1250*time.Millisecond || s.GapOverDelay != 1.25 {
-			t.Errorf("smallest gap %v, over the delay %v", s.MinGap, s.GapOverDelay)
-		}
-		w.check(`
-1.25s page
-2.75s redirect`)
-		share.value = 0.5
-	})
-}
-
 // TestJitterOfSchedules checks the hours and the delays of a schedule.
 func TestJitterOfSchedules(t *testing.T) {
 	rules := Rules{Jitter: 1, numbers: &sameNumber{value: 0.5}}
@@ -175,17 +137,6 @@ func (s rateUntil) At(t time.Time) Slot {
 	return Slot{Delay: s.delay}
 }
 
-// TestEstimatesUseTheMeanGap checks the start of the last of several requests.
-func TestEstimatesUseTheMeanGap(t *testing.T) {
-	rules := Rules{MinDelay: time.Second, Jitter: 0.5, numbers: new(sameNumber)}
-	underRules(t, rules, func(t *testing.T, w *world) {
-		w.once()
-		if last := w.LastStart(time.Now(), 5, 1).Sub(w.start); last != 6*time.Second {
-			t.Errorf("LastStart = %v, want 1s and four times 1.25s", last)
-		}
-	})
-}
-
 // TestJoinKeepsTheShare checks that a host that joins a group takes its gap along.
 func TestJoinKeepsTheShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -204,43 +155,4 @@ func TestJoinKeepsTheShare(t *testing.T) {
 2s page
 3s page`)
 	})
-}
-
-// TestGapsAreRandom checks the gaps of a long crawl with the random numbers of production.
-func TestGapsAreRandom(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const n = 1000
-		hosts := New(func(string) *Rules { return &Rules{MinDelay: time.Second, Jitter: 0.5} })
-		w := &world{Host: hosts.At(time.Now(), "a.test"), t: t, start: time.Now()}
-		before := time.Time{}
-		quarters := [4]int{}
-		for i := range n {
-			w.pass(t.Context())
-			if gap := time.Since(before); i > 0 {
-				quarter := int((gap - time.Second) / (125 * time.Millisecond))
-				if gap < time.Second || quarter > 3 {
-					t.Fatalf("gap %v", gap)
-				}
-				quarters[quarter]++
-			}
-			before = time.Now()
-		}
-		for _, count := range quarters {
-			if count < n/6 {
-				t.Errorf("%v gaps in the four quarters of the range", quarters)
-			}
-		}
-	})
-}
-
-// TestJitterCostsNothing checks that a host without a delay gets no memory for it.
-func TestJitterCostsNothing(t *testing.T) {
-	hosts := New(func(string) *Rules { return &Rules{Jitter: 1} })
-	h := hosts.At(time.Now(), "a.test")
-	var ticket Ticket
-	h.Start(t.Context(), &ticket, true)
-	ticket.End()
-	if !h.Plain() {
-		t.Error("a host without a delay has a pace")
-	}
 }

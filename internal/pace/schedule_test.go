@@ -69,46 +69,6 @@ func TestRateBecomesFasterWhilePagesWait(t *testing.T) {
 	})
 }
 
-func TestRateBecomesSlowerWhilePagesWait(t *testing.T) {
-	inBubble(t, 0, func(t *testing.T, w *world) {
-		w.plans(period{delay: 2 * time.Second}, period{from: 5 * time.Second, delay: 10 * time.Second})
-		w.pages(5)
-		time.Sleep(time.Minute)
-		w.check(`
-0s page 0
-2s page 1
-4s page 2
-14s page 3
-24s page 4`)
-	})
-}
-
-// In this test the rate ends: outside of its window nothing keeps the pages apart. When it begins
-// again, the pages that then wait keep it.
-func TestRateEndsAndBeginsAgain(t *testing.T) {
-	inBubble(t, 0, func(t *testing.T, w *world) {
-		w.plans(period{delay: 6 * time.Second}, period{from: 10 * time.Second}, period{from: time.Minute, delay: 6 * time.Second})
-		w.pages(5)
-		time.Sleep(58 * time.Second)
-		w.pages(1)
-		time.Sleep(time.Second)
-		w.pages(1)
-		time.Sleep(2 * time.Second)
-		w.pages(2)
-		time.Sleep(time.Minute)
-		w.check(`
-0s page 0
-6s page 1
-10s page 2
-10s page 3
-10s page 4
-58s page 0
-59s page 0
-1m5s page 0
-1m11s page 1`)
-	})
-}
-
 func TestPagesWaitWhileClosed(t *testing.T) {
 	inBubble(t, 0, func(t *testing.T, w *world) {
 		w.plans(period{closed: true}, period{from: time.Hour, delay: time.Minute}, period{from: 2 * time.Hour, closed: true})
@@ -138,50 +98,6 @@ func TestPagesWaitWhileClosed(t *testing.T) {
 	})
 }
 
-// This test has a window that spans midnight: it is open from 23:00 to 01:00.
-func TestWindowSpansMidnight(t *testing.T) {
-	inBubble(t, 0, func(t *testing.T, w *world) {
-		w.plans(period{from: time.Hour, closed: true}, period{from: 23 * time.Hour, delay: 45 * time.Minute})
-		w.pages(6)
-		time.Sleep(48 * time.Hour)
-		w.check(`
-0s page 0
-45m0s page 1
-23h0m0s page 2
-23h45m0s page 3
-24h30m0s page 4
-47h0m0s page 5`)
-	})
-}
-
-// TestRobotsTxtWhileClosed checks that a robots.txt is read while the host is closed, although a
-// page waits in Start, and that it keeps the delay.
-func TestRobotsTxtWhileClosed(t *testing.T) {
-	inBubble(t, 0, func(t *testing.T, w *world) {
-		w.plans(period{delay: time.Minute, closed: true}, period{from: time.Hour, delay: time.Minute})
-		go func() {
-			w.once()
-			w.note("redirect")
-		}()
-		synctest.Wait()
-		w.pages(1)
-		for range 2 {
-			var ticket Ticket
-			ticket.Renew()
-			if err := w.send(t.Context(), &ticket, true); err != nil {
-				t.Error(err)
-			}
-			w.note("robots.txt")
-		}
-		time.Sleep(2 * time.Hour)
-		w.check(`
-0s robots.txt
-1m0s robots.txt
-1h0m0s redirect
-1h1m0s page 0`)
-	})
-}
-
 // TestScheduleWithOtherDelays checks that the longest delay applies, and that MaxDelay limits the
 // delay of a schedule.
 func TestScheduleWithOtherDelays(t *testing.T) {
@@ -204,23 +120,6 @@ func TestScheduleWithOtherDelays(t *testing.T) {
 			w.check(test.want)
 		})
 	}
-}
-
-// TestSchedulesOfSources checks that the schedules of several sources all apply.
-func TestSchedulesOfSources(t *testing.T) {
-	inBubble(t, 0, func(t *testing.T, w *world) {
-		w.plans(period{delay: time.Second}, period{from: 3 * time.Second, closed: true}, period{from: time.Minute, delay: time.Second})
-		https := daily{{delay: 2 * time.Second}, {from: 61 * time.Second, delay: 5 * time.Second}}
-		w.SetSchedule(time.Now(), Source{Scheme: "https"}, &https, time.Time{})
-		w.pages(5)
-		time.Sleep(2 * time.Minute)
-		w.check(`
-0s page 0
-2s page 1
-1m0s page 2
-1m5s page 3
-1m10s page 4`)
-	})
 }
 
 // TestScheduleChanges checks that a new schedule applies to pages that already wait, and that the
@@ -312,35 +211,5 @@ func TestScheduleStats(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		ticket.End()
-	})
-}
-
-// TestVeryLongRate checks that a delay of years beside a short one is found step by step.
-func TestVeryLongRate(t *testing.T) {
-	inBubble(t, 0, func(t *testing.T, w *world) {
-		w.plans(period{delay: 200 * 365 * 24 * time.Hour}, period{from: 12 * time.Hour, closed: true})
-		w.once()
-		began := time.Now()
-		next := w.Stats(began).NextStart
-		if next.Sub(began) < 24*time.Hour {
-			t.Errorf("the next start is at %v", next)
-		}
-		if took := time.Since(began); took > 0 {
-			t.Errorf("took %v", took)
-		}
-	})
-}
-
-// TestHostWithScheduleIsNotForgotten checks that a closed host is kept.
-func TestHostWithScheduleIsNotForgotten(t *testing.T) {
-	underRulesInGroup(t, Rules{}, "", func(t *testing.T, w *world) {
-		w.plans(period{closed: true}, period{from: time.Hour})
-		if w.forget(w.own.registry.now()) {
-			t.Error("a closed host was forgotten")
-		}
-		time.Sleep(time.Hour)
-		if !w.forget(w.own.registry.now()) {
-			t.Error("an open host without requests was not forgotten")
-		}
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -121,55 +120,6 @@ func TestTotalRateAndDelay(t *testing.T) {
 	})
 }
 
-// TestTotalRateAndRetryAfter checks that a host that may no longer be asked leaves the queue, and
-// the next request takes its token.
-func TestTotalRateAndRetryAfter(t *testing.T) {
-	underRate(t, 1, 1, Rules{}, func(t *testing.T, w *town) {
-		a := w.hosts.At(time.Now(), "a.test")
-		var first Ticket
-		if err := a.Start(t.Context(), &first, true); err != nil {
-			t.Fatal(err)
-		}
-		w.goRequest(t.Context(), "a.test")
-		w.goRequest(t.Context(), "b.test")
-		a.SlowDown(time.Now(), &first, 30*time.Second)
-		first.End()
-		time.Sleep(time.Minute)
-		w.check(`
-1s b.test
-30s a.test`)
-	})
-}
-
-// TestTotalRateAndHours checks a host that closes while its request waits for the rate.
-func TestTotalRateAndHours(t *testing.T) {
-	underRate(t, 0.5, 1, Rules{}, func(t *testing.T, w *town) {
-		day := closedBetween{w.start.Add(time.Second), w.start.Add(time.Hour)}
-		w.hosts.At(time.Now(), "a.test").SetSchedule(time.Now(), Source{Scheme: "http"}, day, time.Time{})
-		w.goRequest(t.Context(), "c.test")
-		w.goRequest(t.Context(), "a.test")
-		w.goRequest(t.Context(), "b.test")
-		time.Sleep(2 * time.Hour)
-		w.check(`
-0s c.test
-2s b.test
-1h0m0s a.test`)
-	})
-}
-
-// A closedBetween is a schedule that closes a host between two times.
-type closedBetween struct{ from, to time.Time }
-
-func (s closedBetween) At(t time.Time) Slot {
-	switch {
-	case t.Before(s.from):
-		return Slot{Until: s.from}
-	case t.Before(s.to):
-		return Slot{Closed: true, Until: s.to}
-	}
-	return Slot{}
-}
-
 // TestTotalRateOfCanceledRequests checks that a request that is canceled gives its token to the next.
 func TestTotalRateOfCanceledRequests(t *testing.T) {
 	underRate(t, 1, 1, Rules{}, func(t *testing.T, w *town) {
@@ -219,22 +169,6 @@ func TestTotalRateAndClose(t *testing.T) {
 0s 0.test
 1s 1.test: over
 1s 2.test: over`)
-	})
-}
-
-// TestTotalRateOfDryRun checks that a dry run neither waits nor takes tokens.
-func TestTotalRateOfDryRun(t *testing.T) {
-	underRate(t, 1, 1, Rules{Free: true}, func(t *testing.T, w *town) {
-		for range 3 {
-			w.goRequest(t.Context(), "a.test")
-		}
-		w.check(`
-0s a.test
-0s a.test
-0s a.test`)
-		if s := w.hosts.At(time.Now(), "a.test").Stats(time.Now()); s.RateWait != 0 || s.Cause != "" {
-			t.Errorf("a request waits %v because of %s", s.RateWait, s.Cause)
-		}
 	})
 }
 
@@ -326,66 +260,6 @@ func TestMayEnterUnderTotalRate(t *testing.T) {
 			w.goRequest(t.Context(), "a.test")
 		}
 		time.Sleep(time.Minute)
-	})
-}
-
-// TestStartNowUnderTotalRate checks that StartNow takes a token or leaves nothing behind.
-func TestStartNowUnderTotalRate(t *testing.T) {
-	underRate(t, 1, 1, Rules{}, func(t *testing.T, w *town) {
-		var a, b Ticket
-		start := func(ticket *Ticket, host string) (time.Duration, bool) {
-			return w.hosts.At(time.Now(), host).StartNow(time.Now(), ticket, true)
-		}
-		if wait, ok := start(&a, "a.test"); wait != 0 || !ok {
-			t.Errorf("got %v, %t", wait, ok)
-		}
-		for range 3 {
-			if wait, ok := start(&b, "b.test"); wait != time.Second || ok {
-				t.Errorf("got %v, %t", wait, ok)
-			}
-		}
-		time.Sleep(time.Second)
-		if wait, ok := start(&b, "b.test"); wait != 0 || !ok {
-			t.Errorf("got %v, %t", wait, ok)
-		}
-		a.End()
-		b.End()
-	})
-}
-
-// TestTotalRateOfManyHosts checks the instants of 1,000 hosts that wait, and that the waits need no
-// goroutines of their own. underRate checks that they need no memory afterwards.
-func TestTotalRateOfManyHosts(t *testing.T) {
-	const n = 1000
-	underRate(t, 100, 1, Rules{}, func(t *testing.T, w *town) {
-		var mu sync.Mutex
-		seen := make(map[time.Duration]bool)
-		before := runtime.NumGoroutine()
-		for i := range n {
-			go func() {
-				var ticket Ticket
-				h := w.hosts.At(time.Now(), fmt.Sprintf("%d.test", i))
-				if err := h.Start(t.Context(), &ticket, true); err != nil {
-					t.Error(err)
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				seen[time.Since(w.start)] = true
-				ticket.End()
-			}()
-		}
-		synctest.Wait()
-		if got := runtime.NumGoroutine() - before; got > n {
-			t.Errorf("%d goroutines for %d requests", got, n)
-		}
-		time.Sleep(time.Minute)
-		mu.Lock()
-		defer mu.Unlock()
-		for i := range n {
-			if at := time.Duration(i) * 10 * time.Millisecond; !seen[at] {
-				t.Fatalf("no request at %v", at)
-			}
-		}
 	})
 }
 

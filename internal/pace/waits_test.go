@@ -60,31 +60,6 @@ func TestWaitWhile(t *testing.T) {
 	})
 }
 
-// TestWaitWhileRunsUnderTheLock checks that the function of WaitWhile is always called under the lock of
-// the host, as its comment says. So the pace cannot change between the call and what follows from it.
-func TestWaitWhileRunsUnderTheLock(t *testing.T) {
-	inBubble(t, time.Minute, func(t *testing.T, w *world) {
-		w.once()
-		calls := 0
-		ticket := new(Ticket)
-		ticket.WaitWhile(func() error {
-			calls++
-			if w.group().mu.TryLock() {
-				w.group().mu.Unlock()
-				t.Error("the function was called without the lock")
-			}
-			return nil
-		})
-		if err := w.Enter(t.Context(), ticket); err != nil {
-			t.Error(err)
-		}
-		ticket.End()
-		if calls < 2 {
-			t.Errorf("%d calls, want one before the wait and one when the turn has come", calls)
-		}
-	})
-}
-
 // TestRefusalsSurvive checks that the count of refusals is kept when a host is forgotten.
 func TestRefusalsSurvive(t *testing.T) {
 	var sum Stats

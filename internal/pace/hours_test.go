@@ -201,6 +201,21 @@ func randomPeriods(random *rand.Rand) []period {
 	return periods
 }
 
+// TestLastStartOfManyPages checks the estimate where it exceeds the number of slots that are
+// examined, and that it does not overflow.
+func TestLastStartOfManyPages(t *testing.T) {
+	underRules(t, Rules{Hours: nightly, MinDelay: time.Minute}, func(t *testing.T, w *world) {
+		days := 1000.0
+		got := w.LastStart(time.Now(), int(days*8*60), 1).Sub(w.start).Hours() / 24
+		if got < days*0.98 || got > days*1.02 {
+			t.Errorf("got %.1f days, want %.1f", got, days)
+		}
+		if got := w.LastStart(time.Now(), 1<<60, 1); got.Before(w.start.Add(200 * 365 * 24 * time.Hour)) {
+			t.Errorf("got %v", got)
+		}
+	})
+}
+
 // TestSetClockWakes checks that a page that waits notices soon that the clock of the machine was
 // set, for example because the machine was suspended.
 func TestSetClockWakes(t *testing.T) {

@@ -5,7 +5,9 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,6 +15,14 @@ import (
 
 // The tests of this file read the source. They check that lists which name every option, or every
 // value of a type, are complete.
+
+// parse returns the syntax of a Go file.
+func parse(t *testing.T, name string) *ast.File {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments|parser.SkipObjectResolution)
+	must(t, err)
+	return file
+}
 
 // declarations returns the declarations of the files in a folder, without tests, by file.
 func declarations(t *testing.T, folder string) map[string][]ast.Decl {
@@ -24,9 +34,7 @@ func declarations(t *testing.T, folder string) map[string][]ast.Decl {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
-		must(t, err)
-		found[name] = file.Decls
+		found[name] = parse(t, name).Decls
 	}
 	return found
 }
@@ -79,16 +87,29 @@ func TestEachReasonIsListed(t *testing.T) {
 	}
 }
 
-// publicPackages are the packages of the main module and of module audit that programs import.
-var publicPackages = []string{
-	".", "audit", "conformance", "dialect", "robotstags", "robotstest", "sitemap", "store", "store/storetest", "usage",
-	"view", "webbotauth",
+// publicPackages returns the folders of the packages that programs of users import.
+func publicPackages(t *testing.T) []string {
+	t.Helper()
+	var folders []string
+	for name := range importsBelow(t, ".", false) {
+		folder := path.Dir(name)
+		isInternal := slices.Contains(strings.Split(folder, "/"), "internal")
+		if isInternal || slices.Contains(folders, folder) || parse(t, name).Name.Name == "main" {
+			continue
+		}
+		folders = append(folders, folder)
+	}
+	return folders
 }
 
 // TestCommentsBeginWithTheirName checks that the comment of each exported function, method and type
 // begins with its name, as go doc expects. A comment of another declaration does not.
 func TestCommentsBeginWithTheirName(t *testing.T) {
-	for _, folder := range publicPackages {
+	folders := publicPackages(t)
+	if len(folders) < 20 {
+		t.Fatalf("found only the packages %v", folders)
+	}
+	for _, folder := range folders {
 		for file, decls := range declarations(t, folder) {
 			for _, d := range decls {
 				for name, comment := range commentsOf(d) {

@@ -68,6 +68,9 @@ func textOf(t *testing.T, name string) string {
 	return string(content)
 }
 
+// oneLine replaces the white space in a text by single spaces.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
 // TestEachOptionIsNamed checks that the overview of the package and the guide name each option, and
 // that the guide names no other option.
 func TestEachOptionIsNamed(t *testing.T) {

@@ -10,7 +10,8 @@ import (
 )
 
 // Each fact has one place in the documentation, and other places link to it. The tests of this file
-// find the repetitions that a machine can find: the same words.
+// find the repetitions that a machine can find: the same words. A page may repeat the default that it
+// departs from, in a sentence with the word default.
 
 const (
 	// sameInGuides is how many words in a row no two passages of the guides may have in common.
@@ -41,8 +42,8 @@ func TestNothingIsSaidTwice(t *testing.T) {
 // TestCommentsDoNotRepeatGuides checks that no comment has a sentence of a guide.
 func TestCommentsDoNotRepeatGuides(t *testing.T) {
 	var comments []passage
-	for name, file := range parsedBelow(t, ".") {
-		for _, comment := range file.Comments {
+	for name := range importsBelow(t, ".", false) {
+		for _, comment := range parse(t, name).Comments {
 			for paragraph := range strings.SplitSeq(comment.Text(), "\n\n") {
 				comments = append(comments, passage{file: name, words: wordsOf(paragraph)})
 			}
@@ -56,7 +57,7 @@ func TestCommentsDoNotRepeatGuides(t *testing.T) {
 // TestRepetitionsAreFound checks that the tests above find repetitions, and only in prose.
 func TestRepetitionsAreFound(t *testing.T) {
 	const first = "# Title\n\nA host without a [delay](x.md#y) is crawled\nat `full` speed, as\n\n    far as one line of code may be repeated\n"
-	const second = "- Here a host without a delay is crawled at full speed.\n- far as one line of code may be repeated\n" +
+	const second = "- By default, a host without a delay is crawled at full speed.\n- Here a host without a delay is crawled at full speed.\n- far as one line of code may be repeated\n" +
 		"\n| far as one line of code | may be repeated |\n|---|---|\n```\nhere a host without a delay is crawled\n```\n"
 	guides := slices.Concat(passagesIn("a.md", first), passagesIn("b.md", second))
 	want := []string{`a.md and b.md have the words "a host without a delay is crawled"`}
@@ -110,10 +111,12 @@ func passagesOfGuides(t *testing.T) (all []passage) {
 var (
 	fencedCode = regexp.MustCompile("(?ms)^```.*?^```$")
 	tableHead  = regexp.MustCompile(`(?m)^\|.*\n\|[-:| ]+\|$`)
-	begins     = regexp.MustCompile(`^\s*([-*#|]|\d+\.) ?`) // a list item, a heading or a row of a table
+	begins     = regexp.MustCompile(`^\s*([-*#|]|\d+\.) ?`)                      // a list item, a heading or a row of a table
+	defaults   = regexp.MustCompile(`(?i)([^.]|\.\S)*\bdefaults?\b([^.]|\.\S)*`) // a sentence that states a default
 )
 
-// passagesIn returns the passages of a document, without code and the head rows of tables.
+// passagesIn returns the passages of a document, without code, the head rows of tables, and the
+// sentences that state a default.
 func passagesIn(name, text string) (all []passage) {
 	text = tableHead.ReplaceAllString(fencedCode.ReplaceAllString(text, ""), "")
 	passages := []string{""}
@@ -132,7 +135,9 @@ func passagesIn(name, text string) (all []passage) {
 		passages[len(passages)-1] += line
 	}
 	for _, p := range passages {
-		all = append(all, passage{file: name, words: wordsOf(p)})
+		for _, part := range defaults.Split(p, -1) {
+			all = append(all, passage{file: name, words: wordsOf(part)})
+		}
 	}
 	return all
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/store"
 )
 
 // TestEventsOfCrawl compares all events of a small crawl that has every kind of event.
@@ -70,6 +71,29 @@ func TestEventsOfCrawl(t *testing.T) {
 `)
 		if s := c.Robots.Stats(); s.Totals.Requests != len(web.Log("")) || s.GapOverDelay != 1 {
 			t.Errorf("got stats %+v", s)
+		}
+	})
+}
+
+// TestFetchedOfStoredFile checks that the event of a robots.txt from the Store has the time at
+// which the file was fetched.
+func TestFetchedOfStoredFile(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x\n", "/": ""}}, func(t *testing.T, web *robotstest.Web) {
+		kept := store.Memory()
+		began := time.Now()
+		for run := range 2 {
+			var heard []collyrobots.Event
+			c := kit.Start(t, web, nil, collyrobots.Store(kept), collyrobots.OnEvent(func(e collyrobots.Event) {
+				if e.Kind == report.EventRobots {
+					heard = append(heard, e)
+				}
+			}))
+			c.Visit("http://a.test/")
+			kit.Must(t, c.Robots.Close())
+			if len(heard) != 1 || heard[0].Stored != (run == 1) || !heard[0].Fetched.Equal(began) || heard[0].Time.Before(began.Add(time.Duration(run)*time.Hour)) {
+				t.Errorf("run %d: got events %+v", run, heard)
+			}
+			time.Sleep(time.Hour)
 		}
 	})
 }

@@ -2,8 +2,10 @@ package collyrobots
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/gocolly/colly/v2"
@@ -75,4 +77,49 @@ func (h *hooks) brake(q *gate.Request) {
 	case <-ctx.Done():
 	}
 	q.Tick()
+}
+
+// refuse makes a page fail that OnRequest has not admitted. A page whose robots.txt got no response
+// may still come from CacheDir, and may be admitted in OnRequestHeaders if its headers change.
+func (h *hooks) refuse(q *gate.Request, r *colly.Request, err error) {
+	o := outcomeOf(err)
+	if o.silent {
+		q.RefuseUnanswered(err, *r.Headers)
+		return
+	}
+	q.Refuse(err)
+	if !o.limited { // a page from CacheDir is not sent
+		q.Uncached = keepFromCache(h.c, r)
+	}
+}
+
+// failsEarly reports whether refused pages fail in OnRequest, so that they take no slot of a
+// LimitRule. In a synchronous collector, Visit must return the error, which only the transport can
+// do.
+func (h *hooks) failsEarly() bool { return h.c.Async && h.handle.CanFail() }
+
+// mayFailEarly reports whether a page fails in OnRequest. A page may be refused and still come from
+// CacheDir.
+func (h *hooks) mayFailEarly(q *gate.Request, r *colly.Request) bool {
+	return q.StillRefused(*r.Headers) && h.failsEarly() && !cached(h.c, r)
+}
+
+// failEarly makes a refused page fail as it would in the transport.
+func (h *hooks) failEarly(q *gate.Request, r *colly.Request) {
+	if q.Uncached {
+		allowCache(r)
+	}
+	if body, ok := r.Body.(io.Closer); ok {
+		body.Close() // as the transport does
+	}
+	err := h.gate.Reject(h.c.Context, q, q.Refusal())
+	h.handle.Fail(r, &url.Error{Op: operationOf(r.Method), URL: r.URL.Redacted(), Err: err})
+}
+
+// operationOf returns the Op that net/http gives a *url.Error for a method.
+func operationOf(method string) string {
+	if method == "" {
+		return "Get"
+	}
+	return method[:1] + strings.ToLower(method[1:])
 }

@@ -262,3 +262,12 @@ func (fh *frontierHooks) submit(r *colly.Request, page *fed.Page) error {
 	}
 	return err
 }
+
+// fedPageOf returns the fed page of r: the one that did not wait in a urlstore.Store, or the one in
+// its Context that r has claimed. It returns nil if there is none.
+func (c *core) fedPageOf(r *colly.Request) *fed.Page {
+	if a := c.tracked.Get(r); a != nil && a.attempt != nil {
+		return a.attempt
+	}
+	return c.fed.Of(r)
+}

@@ -2,11 +2,9 @@ package collyrobots
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -200,25 +198,6 @@ func (h *hooks) admit(q *gate.Request, r *colly.Request, m gate.Mode) error {
 	return err
 }
 
-// refuse makes a page fail that OnRequest has not admitted. A page whose robots.txt got no response
-// may still come from CacheDir, and may be admitted in OnRequestHeaders if its headers change.
-func (h *hooks) refuse(q *gate.Request, r *colly.Request, err error) {
-	o := outcomeOf(err)
-	if o.silent {
-		q.RefuseUnanswered(err, *r.Headers)
-		return
-	}
-	q.Refuse(err)
-	if !o.limited { // a page from CacheDir is not sent
-		q.Uncached = keepFromCache(h.c, r)
-	}
-}
-
-// failsEarly reports whether refused pages fail in OnRequest, so that they take no slot of a
-// LimitRule. In a synchronous collector, Visit must return the error, which only the transport can
-// do.
-func (h *hooks) failsEarly() bool { return h.c.Async && h.handle.CanFail() }
-
 // afterOnRequest is called after the last OnRequest callback, unless that is the one of the plugin.
 // The callbacks before it may have changed or aborted the page.
 func (h *hooks) afterOnRequest(r *colly.Request) {
@@ -233,32 +212,6 @@ func (h *hooks) afterOnRequest(r *colly.Request) {
 	default:
 		q.Release()
 	}
-}
-
-// mayFailEarly reports whether a page fails in OnRequest. A page may be refused and still come from
-// CacheDir.
-func (h *hooks) mayFailEarly(q *gate.Request, r *colly.Request) bool {
-	return q.StillRefused(*r.Headers) && h.failsEarly() && !cached(h.c, r)
-}
-
-// failEarly makes a refused page fail as it would in the transport.
-func (h *hooks) failEarly(q *gate.Request, r *colly.Request) {
-	if q.Uncached {
-		allowCache(r)
-	}
-	if body, ok := r.Body.(io.Closer); ok {
-		body.Close() // as the transport does
-	}
-	err := h.gate.Reject(h.c.Context, q, q.Refusal())
-	h.handle.Fail(r, &url.Error{Op: operationOf(r.Method), URL: r.URL.Redacted(), Err: err})
-}
-
-// operationOf returns the Op that net/http gives a *url.Error for a method.
-func operationOf(method string) string {
-	if method == "" {
-		return "Get"
-	}
-	return method[:1] + strings.ToLower(method[1:])
 }
 
 // onRequestHeaders is the second stage, just before the page is sent. It holds a LimitRule slot.
@@ -565,12 +518,3 @@ func (c root) WouldDeny(u *url.URL, err error) { c.onDenied.notSent(c.judge.Repo
 
 // Unseen implements gate.Root.
 func (c root) Unseen(req *http.Request) { c.frontier.drop(req) }
-
-// fedPageOf returns the fed page of r: the one that did not wait in a urlstore.Store, or the one in
-// its Context that r has claimed. It returns nil if there is none.
-func (c *core) fedPageOf(r *colly.Request) *fed.Page {
-	if a := c.tracked.Get(r); a != nil && a.attempt != nil {
-		return a.attempt
-	}
-	return c.fed.Of(r)
-}

@@ -95,26 +95,6 @@ func TestStatusTable(t *testing.T) {
 	}
 }
 
-// TestRedirectLoop checks that a loop of redirects ends after as many requests as the dialect
-// permits.
-func TestRedirectLoop(t *testing.T) {
-	for _, d := range dialect.All() {
-		want := 6
-		if d == dialect.Temoto() {
-			want = 10
-		}
-		c := newCrawler(t, under(d), reply(301, "", "Location", "/robots.txt"))
-		p := c.get(t)
-		if c.site.asked() != want {
-			t.Errorf("%v: %d requests for a loop, want %d", d, c.site.asked(), want)
-		}
-		var redirect *policy.RedirectError
-		if !errors.As(p.Err(), &redirect) {
-			t.Errorf("%v: got %v, want a RedirectError", d, p.Err())
-		}
-	}
-}
-
 // TestErrorTypes checks that each kind of failure has its own error type, which wraps the cause.
 func TestErrorTypes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

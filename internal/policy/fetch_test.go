@@ -184,17 +184,6 @@ func TestCodingError(t *testing.T) {
 	}
 }
 
-// TestTemotoIgnoresCodings checks that temoto gets the text that net/http returns, as it does in
-// Colly's built-in check.
-func TestTemotoIgnoresCodings(t *testing.T) {
-	for _, coding := range []string{"br", "gzip", "x-gzip", "utf-8", "none", ""} {
-		p := newCrawler(t, under(dialect.Temoto()), reply(200, closed, "Content-Encoding", coding)).get(t)
-		if got := state(p, "/x"); got != "follow" {
-			t.Errorf("%s: got %s, %v, want follow", coding, got, p.Err())
-		}
-	}
-}
-
 // TestTemotoReadsLongFiles checks that the dialect reads much longer files than the others. Colly's
 // built-in check reads files of any size.
 func TestTemotoReadsLongFiles(t *testing.T) {

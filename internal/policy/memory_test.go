@@ -241,28 +241,6 @@ func TestFreshPolicyCostsNoAllocation(t *testing.T) {
 	}
 }
 
-func BenchmarkGetFresh(b *testing.B) {
-	c := New(Options{})
-	defer c.Close()
-	a, f := hosts(1)[0], Fetch{Do: serve(usual), UserAgent: "ExampleBot/1.0"}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := c.Get(context.Background(), a, f); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// BenchmarkHosts crawls as many hosts as it has iterations. Use -benchtime 1000000x for a million.
-func BenchmarkHosts(b *testing.B) {
-	for _, web := range webs {
-		b.Run(web.name, func(b *testing.B) {
-			size, _ := retained(b, b.N, web.answer)
-			b.ReportMetric(float64(size)/float64(b.N), "retained-B/host")
-		})
-	}
-}
-
 // Answered records that a page of a was answered.
 func (c *Cache) Answered(a dialect.Authority) {
 	if p := c.memory.get(c, a); p != nil {

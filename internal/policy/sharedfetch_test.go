@@ -141,21 +141,6 @@ func TestFetchWithoutCallersIsCanceled(t *testing.T) {
 	})
 }
 
-// TestCloseEndsFetchWithoutCallers checks that Close ends a fetch for which no caller waits.
-func TestCloseEndsFetchWithoutCallers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCrawler(t, under(dialect.RFC9309()), hang)
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		c.ask(ctx, c.page)
-		began := time.Now()
-		c.Close()
-		if c.site.last().Context().Err() == nil || time.Since(began) != 0 {
-			t.Errorf("the fetch has not ended after %v", time.Since(began))
-		}
-	})
-}
-
 // TestCloseEndsFetchesAndCallers checks that Close ends the wait of all callers and the fetch
 // before it returns, and that no fetch starts afterwards.
 func TestCloseEndsFetchesAndCallers(t *testing.T) {

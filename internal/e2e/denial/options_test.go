@@ -3,7 +3,6 @@ package denial
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -11,50 +10,10 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
-	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
-
-// TestDelayOptions checks which delay and reason each combination of options leads to.
-func TestDelayOptions(t *testing.T) {
-	const ms = time.Millisecond
-	cases := []struct {
-		name   string
-		robots string
-		opts   []collyrobots.Option
-		delay  time.Duration
-		reason report.Reason
-	}{
-		{"none", "", nil, 0, report.ReasonNoRule},
-		{"as written", "Crawl-delay: 1.5", nil, 1500 * ms, report.ReasonNoRule},
-		{"MinDelay", "Crawl-delay: 0.1", []collyrobots.Option{collyrobots.MinDelay(150 * ms)}, 150 * ms, report.ReasonNoRule},
-		{"MaxDelay", "Crawl-delay: 60", []collyrobots.Option{collyrobots.MaxDelay(100 * ms)}, 100 * ms, report.ReasonNoRule},
-		{"SkipAbove", "Crawl-delay: 60", []collyrobots.Option{collyrobots.SkipAbove(100 * ms)}, 100 * ms, report.ReasonDelay},
-		{"not above", "Crawl-delay: 0.1", []collyrobots.Option{collyrobots.SkipAbove(100 * ms)}, 100 * ms, report.ReasonNoRule},
-		{"Google", "Crawl-delay: 2", []collyrobots.Option{collyrobots.Dialect(dialect.Google())}, 0, report.ReasonNoRule},
-		{"Google, honoured", "Crawl-delay: 2", []collyrobots.Option{collyrobots.Dialect(dialect.Google()), collyrobots.HonorDelays()},
-			2 * time.Second, report.ReasonNoRule},
-		{"HonorDelays", "Request-rate: 10/1m", []collyrobots.Option{collyrobots.HonorDelays()}, 6 * time.Second, report.ReasonNoRule},
-		{"Seznam", "Request-rate: 10/1m", []collyrobots.Option{collyrobots.Dialect(dialect.Seznam())}, 6 * time.Second, report.ReasonNoRule},
-		{"without HonorDelays", "Request-rate: 10/1m", nil, 0, report.ReasonNoRule},
-		{"CocCoc", "Crawl-delay: 3600", []collyrobots.Option{collyrobots.Dialect(dialect.CocCoc())}, 10 * time.Second, report.ReasonNoRule},
-	}
-	for _, tc := range cases {
-		t.Run(tc.name, func(t *testing.T) {
-			web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\n" + tc.robots + "\nDisallow: /x\n"}})
-			c := kit.Start(t, web, nil, tc.opts...)
-			d, err := c.Robots.Check(t.Context(), "http://a.test/")
-			if err != nil || d.Delay != tc.delay || d.Reason != tc.reason || d.Allowed != (tc.reason == report.ReasonNoRule) {
-				t.Errorf("got %v, delay %v (%v); want delay %v, %s", d, d.Delay, err, tc.delay, tc.reason)
-			}
-			if said := strings.Contains(c.Logged.String(), "crawl delay is longer than"); said != (d.CrawlDelay > d.Delay) {
-				t.Errorf("got log %q", c.Logged)
-			}
-		})
-	}
-}
 
 // TestInvalidOptions checks that the error of New names each invalid option.
 func TestInvalidOptions(t *testing.T) {
@@ -105,40 +64,8 @@ func TestInvalidOptions(t *testing.T) {
 	}
 }
 
-func TestForHosts(t *testing.T) {
-	robots := "User-agent: *\nDisallow: /*x$\nCrawl-delay: 2\n"
-	web := robotstest.New(t, robotstest.Sites{
-		"a.test": {"/robots.txt": robots}, "own.test": {"/robots.txt": robots}, "cdn.own.test": {"/robots.txt": robots},
-		"old.test": {"/robots.txt": robots}, "slow.test:8080": {"/robots.txt": robots},
-	})
-	c := kit.Start(t, web, nil,
-		collyrobots.MinDelay(100*time.Millisecond),
-		collyrobots.ForHosts("cdn.own.test", collyrobots.Dialect(dialect.Google())),
-		collyrobots.ForHosts("*own.test", collyrobots.IgnoreRobotsWithPermission(), collyrobots.MinDelay(0)),
-		collyrobots.ForHosts("old.*", collyrobots.Dialect(dialect.Original1994()), collyrobots.HonorDelays()),
-		collyrobots.ForHosts("*:8080", collyrobots.MinDelay(time.Minute)),
-	)
-	for _, tc := range []struct {
-		url     string
-		dialect dialect.Dialect
-		allowed bool
-		reason  report.Reason
-		delay   time.Duration
-	}{
-		{"http://a.test/x", dialect.RFC9309(), false, report.ReasonRule, 2 * time.Second},
-		{"http://cdn.own.test/x", dialect.Google(), false, report.ReasonRule, 100 * time.Millisecond},
-		{"http://own.test/x", dialect.RFC9309(), true, report.ReasonIgnored, 0},
-		{"http://old.test/x", dialect.Original1994(), true, report.ReasonNoRule, 2 * time.Second},
-		{"http://slow.test:8080/", dialect.RFC9309(), true, report.ReasonNoRule, time.Minute},
-	} {
-		d, err := c.Robots.Check(t.Context(), tc.url)
-		if err != nil || d.Dialect != tc.dialect || d.Allowed != tc.allowed || d.Reason != tc.reason || d.Delay != tc.delay {
-			t.Errorf("got %v, %s, delay %v (%v); want %+v", d, d.Dialect, d.Delay, err, tc)
-		}
-	}
-	if kit.URIsOf(web.Log("own.test")) != "" {
-		t.Errorf("requests to own.test: %s, want none", kit.URIsOf(web.Log("own.test")))
-	}
+// TestForHostsFaults checks that the error of New names each fault of ForHosts.
+func TestForHostsFaults(t *testing.T) {
 	for _, bad := range []collyrobots.Option{
 		collyrobots.ForHosts("", collyrobots.MinDelay(1)),
 		collyrobots.ForHosts("A.test", collyrobots.MinDelay(1)),
@@ -155,25 +82,6 @@ func TestForHosts(t *testing.T) {
 	_, err := collyrobots.New(collyrobots.ForHosts("a.test", collyrobots.MinDelay(-1), collyrobots.DryRun()))
 	if s := fmt.Sprint(err); !strings.Contains(s, "MinDelay") || !strings.Contains(s, "DryRun") {
 		t.Errorf("the error does not name every fault: %v", err)
-	}
-}
-
-// TestDryRun checks that a dry run reports denials and does not enforce them.
-func TestDryRun(t *testing.T) {
-	s := robotstest.Pages(6, "User-agent: *\nCrawl-delay: 3600\nDisallow: /1\nDisallow: /next\n")
-	s["/2"] = robotstest.Redirect("/next")
-	s["/next"] = robotstest.Page()
-	web := robotstest.New(t, robotstest.Sites{"a.test": s})
-	for name, options := range map[string][]colly.CollectorOption{"sync": nil, "async": kit.Async} {
-		c := kit.Start(t, web, options, collyrobots.DryRun()).Follow()
-		c.Impolite = true
-		c.Visit("http://a.test/")
-		c.Wait()
-		h := c.Robots.Stats().Hosts[0]
-		if len(c.Pages) != 7 || h.Requests != 9 || h.Denied != 2 || h.Delay != time.Hour || h.MinGap > time.Minute {
-			t.Errorf("%s: %d pages, %+v", name, len(c.Pages), h)
-		}
-		kit.WantDenied(t, c, "http://a.test/1", report.ReasonRule, 3)
 	}
 }
 
@@ -227,25 +135,6 @@ func TestMaxDelayAndSkipAbove(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestSkipAboveForOneScheme checks that a host that is skipped under http may be crawled under
-// https, with a delay of at least SkipAbove.
-func TestSkipAboveForOneScheme(t *testing.T) {
-	site := robotstest.Pages(3, "")
-	site["/robots.txt"] = func(w http.ResponseWriter, r *http.Request) {
-		if r.TLS == nil {
-			fmt.Fprint(w, "User-agent: *\nCrawl-delay: 3600\n")
-		}
-	}
-	kit.InBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.SkipAbove(time.Minute))
-		c.Impolite = true
-		c.Visit("http://a.test/0")
-		kit.Must(t, c.Visit("https://a.test/1"))
-		kit.Must(t, c.Visit("https://a.test/2"))
-		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 1m0s /robots.txt, 2m0s /1, 3m0s /2")
-	})
 }
 
 // TestSkippedHostCanBeRetried checks that OnDenied gets the pages of a skipped host, and that they

@@ -7,13 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
-	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
@@ -48,86 +46,6 @@ func testRobotsTxtOption(t *testing.T, start kit.Starter) {
 		kit.WantURIs(t, web, "b.test", "/robots.txt /0")
 		kit.WantDenied(t, c, "http://a.test/2", report.ReasonRule, 5)
 		kit.WantDenied(t, c, "http://b.test/1", report.ReasonRule, 2)
-	})
-}
-
-// TestRobotsTxtDialects checks that the operator's file is read in every dialect, and obeyed by
-// every way to send a request.
-func TestRobotsTxtDialects(t *testing.T) {
-	for _, d := range dialect.All() {
-		kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nDisallow: /")}, func(t *testing.T, web *robotstest.Web) {
-			c := kit.Start(t, web, nil, collyrobots.Dialect(d), collyrobots.HonorDelays(), collyrobots.ProductToken("ExampleBot"), withOwnFile(ownFile))
-			c.Impolite = true
-			c.Visit("http://a.test/1")
-			c.Visit("http://a.test/2")
-			req, _ := http.NewRequest(http.MethodGet, "http://a.test/2", nil)
-			if turn, err := c.Robots.Acquire(t.Context(), req); err == nil {
-				t.Errorf("%v: Acquire let /2 through", d)
-				turn.End()
-			}
-			resp, err := (&http.Client{Transport: c.Robots.Transport(c.Transport)}).Get("http://a.test/0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			resp.Body.Close()
-			kit.WantSchedule(t, web, "a.test", "0s /1, 5s /0")
-		})
-	}
-}
-
-// TestRobotsTxtOtherHosts checks the operator's file for a site that a Host header names, and for
-// an ftp server.
-func TestRobotsTxtOtherHosts(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"b.test": robotstest.Pages(3, "User-agent: *\nDisallow: /")}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, withOwnFile(ownFile))
-		c.Impolite = true
-		ftp := &kit.FTPServer{Began: time.Now(), Files: map[string]string{"/robots.txt": "User-agent: *\nDisallow: /\n", "/1": "one", "/2": "two"}}
-		c.Transport.RegisterProtocol("ftp", ftp)
-		for _, path := range []string{"/1", "/2"} {
-			c.Request(http.MethodGet, "http://b.test"+path, nil, nil, http.Header{"Host": {"a.test"}})
-			c.Visit("ftp://a.test" + path)
-		}
-		kit.WantURIs(t, web, "b.test", "/1")
-		if got := strings.Join(ftp.Log, ", "); got != "0s /1" {
-			t.Errorf("requests by ftp: %s", got)
-		}
-	})
-}
-
-// TestRobotsTxtDecision checks how decisions, events, logs and Stats name the option.
-func TestRobotsTxtDecision(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "")}, func(t *testing.T, web *robotstest.Web) {
-		var events []collyrobots.Event
-		c := kit.Start(t, web, nil, withOwnFile(ownFile, collyrobots.MaxDelay(time.Second)), collyrobots.OnEvent(func(e collyrobots.Event) {
-			if e.Kind == report.EventRobots {
-				events = append(events, e)
-			}
-		}))
-		for path, want := range map[string]string{
-			"/2": `http://a.test/2 denied: "Disallow: /2", line 5 of option RobotsTxt, group "ExampleBot" (rfc9309)`,
-			"/1": `http://a.test/1 allowed: no rule of option RobotsTxt matches (rfc9309)`,
-		} {
-			d, err := c.Robots.Check(t.Context(), "http://a.test"+path)
-			if err != nil || d.String() != want {
-				t.Errorf("got %s (%v), want %s", d, err, want)
-			}
-			if d.Option != "RobotsTxt" || !d.Fetched.IsZero() || !d.Expires.IsZero() || d.Status != 0 || d.Err != nil ||
-				d.CrawlDelay != 5*time.Second || d.Delay != time.Second {
-				t.Errorf("got %+v", d)
-			}
-			kit.Survives(t, d)
-		}
-		if got := c.Robots.Stats().Policies[report.RobotsRules].Count; got != 1 {
-			t.Errorf("Stats counts %d robots.txt files with rules, want 1", got)
-		}
-		if text := c.Logged.String(); !strings.Contains(text, `crawl delay is longer than MaxDelay, capped" robots="option RobotsTxt"`) {
-			t.Errorf("got log %q", text)
-		}
-		c.Robots.Close()
-		if len(events) != 1 || events[0].Option != "RobotsTxt" || string(events[0].Body) != ownFile || events[0].Stored || events[0].RobotsStatus != report.RobotsRules {
-			t.Errorf("got events %+v", events)
-		}
-		kit.WantURIs(t, web, "a.test", "")
 	})
 }
 
@@ -190,20 +108,6 @@ func TestRobotsTxtStore(t *testing.T) {
 			kit.Must(t, c.Robots.Close())
 		}
 		kit.WantURIs(t, web, "a.test", "/1 /robots.txt /2 /1")
-	})
-}
-
-// TestRobotsTxtShadow checks that other dialects are compared on the operator's file.
-func TestRobotsTxtShadow(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "")}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, withOwnFile("User-agent: *\nDisallow: /*1\n"), collyrobots.Shadow(dialect.Original1994()))
-		c.Visit("http://a.test/1")
-		c.Visit("http://a.test/2")
-		s := c.Robots.Stats().Shadows[0]
-		if s.Compared != 2 || s.Laxer != 1 || s.Differences[0].Shadow.Option != "RobotsTxt" {
-			t.Errorf("got %+v", s)
-		}
-		kit.WantURIs(t, web, "a.test", "/2")
 	})
 }
 
@@ -271,37 +175,6 @@ func TestOverrideFaults(t *testing.T) {
 	}
 }
 
-// TestWhenUnreachable checks the requests to a host with an unreachable robots.txt under each
-// dialect, and which decision says that the option has decided.
-func TestWhenUnreachable(t *testing.T) { kit.ForEachClient(t, testWhenUnreachable) }
-
-func testWhenUnreachable(t *testing.T, start kit.Starter) {
-	for _, d := range dialect.All() {
-		for answer, robots := range map[string]any{"500": 500, "429": 429, "dropped": kit.Drop, "broken redirect": robotstest.Redirect("mailto:a@a.test")} {
-			for _, access := range []collyrobots.Access{collyrobots.DenyAll, collyrobots.AllowAll} {
-				t.Run(fmt.Sprint(d, "/", answer, "/", access), func(t *testing.T) {
-					kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": robots, "/1": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
-						c := start(t, web, nil, collyrobots.Dialect(d), collyrobots.WhenUnreachable(access))
-						c.Impolite = true
-						c.Visit("http://a.test/1")
-						if sent := strings.HasSuffix(kit.URIsOf(web.Log("a.test")), "/1"); sent != (access == collyrobots.AllowAll) {
-							t.Errorf("got requests %s", kit.URIsOf(web.Log("a.test")))
-						}
-						decision, err := c.Robots.Check(t.Context(), "http://a.test/1")
-						if err != nil || decision.Option != "WhenUnreachable" || decision.Err == nil || decision.Allowed != (access == collyrobots.AllowAll) {
-							t.Errorf("got %v (%v)", decision, err)
-						}
-						text := decision.String()
-						if !strings.Contains(text, "robots.txt: robots.txt cannot be read: ") || !strings.HasSuffix(text, fmt.Sprintf(", by option WhenUnreachable (%v)", d)) {
-							t.Errorf("got %s", text)
-						}
-					})
-				})
-			}
-		}
-	}
-}
-
 // TestWhenUnreachableKeepsBackOff checks that AllowAll does not shorten the back-off of a
 // robots.txt that was answered with 503, and that a readable file applies as soon as it was read.
 func TestWhenUnreachableKeepsBackOff(t *testing.T) {
@@ -353,42 +226,6 @@ func TestWhenUnreachableAfterCopy(t *testing.T) {
 			}
 			kit.WantURIs(t, web, "a.test", want)
 		})
-	}
-}
-
-// TestWhenForbidden checks a robots.txt that is answered with 401 or 403, also behind a login.
-func TestWhenForbidden(t *testing.T) { kit.ForEachClient(t, testWhenForbidden) }
-
-func testWhenForbidden(t *testing.T, start kit.Starter) {
-	for _, d := range dialect.All() {
-		for _, status := range []int{401, 403} {
-			for _, access := range []collyrobots.Access{0, collyrobots.DenyAll, collyrobots.AllowAll} {
-				t.Run(fmt.Sprintf("%v/%d/%d", d, status, access), func(t *testing.T) {
-					kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": status, "/1": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
-						opts := []collyrobots.Option{collyrobots.Dialect(d)}
-						option := ""
-						if access != 0 {
-							opts = append(opts, collyrobots.ForHosts("a.test", collyrobots.WhenForbidden(access)))
-							option = "WhenForbidden"
-						}
-						c := start(t, web, nil, opts...)
-						c.Impolite = true
-						c.Visit("http://a.test/1")
-						c.Visit("http://a.test/1?again")
-						want := "/robots.txt /1 /1?again"
-						if access == collyrobots.DenyAll {
-							want = "/robots.txt"
-							kit.WantDenied(t, c, "http://a.test/1", report.ReasonUnreachable, 0)
-						}
-						kit.WantURIs(t, web, "a.test", want)
-						decision, err := c.Robots.Check(t.Context(), "http://a.test/1")
-						if err != nil || decision.Option != option || decision.Status != status || (decision.Err != nil) != (access == collyrobots.DenyAll) {
-							t.Errorf("got %+v (%v)", decision, err)
-						}
-					})
-				})
-			}
-		}
 	}
 }
 
@@ -449,34 +286,6 @@ func TestNeverCome(t *testing.T) {
 		if got := len(web.Log("b.test")); got != 3 {
 			t.Errorf("%d requests to b.test, want 3", got)
 		}
-	})
-}
-
-// TestRobotsTxtSchedule checks that Request-rate, Visit-time and Clean-param lines of the
-// operator's file apply, also for a long time after it was first used.
-func TestRobotsTxtSchedule(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "")}, func(t *testing.T, web *robotstest.Web) {
-		own := "User-agent: *\nRequest-rate: 1/30s\nVisit-time: 0600-0859\nDisallow: /x\n"
-		c := kit.Start(t, web, kit.Async, collyrobots.HonorDelays(), withOwnFile(own))
-		visit := func(path string) {
-			c.Visit("http://a.test" + path)
-			synctest.Wait()
-		}
-		visit("/0")
-		visit("/1")
-		c.Wait()
-		time.Sleep(40 * 24 * time.Hour)
-		visit("/2")
-		visit("/0?again")
-		c.Wait()
-		kit.WantSchedule(t, web, "a.test", "6h0m0s /0, 6h0m30s /1, 966h0m30s /2, 966h1m0s /0?again")
-	})
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "")}, func(t *testing.T, web *robotstest.Web) {
-		own := "User-agent: *\nDisallow: /x\nClean-param: sid /\nSitemap: http://a.test/map.xml\n"
-		web.Set("a.test", "/map.xml", robotstest.Sitemap("http://a.test/1?sid=1", "http://a.test/1?sid=2"))
-		c := kit.Start(t, web, nil, collyrobots.Dialect(dialect.Yandex()), withOwnFile(own), collyrobots.FollowSitemaps(collyrobots.Feed{}))
-		c.Visit("http://a.test/0")
-		kit.WantURIs(t, web, "a.test", "/0 /map.xml /1?sid=1")
 	})
 }
 

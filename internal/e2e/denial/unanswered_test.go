@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/gocolly/colly/v2"
-	"github.com/gocolly/colly/v2/proxy"
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
@@ -178,50 +177,6 @@ func TestClientChangedInOnError(t *testing.T) {
 }
 
 var failing = kit.RoundTripper(func(*http.Request) (*http.Response, error) { return nil, errors.New("no route to host") })
-
-// TestRoundRobinWithHangingProxy checks programs with two proxies. One of them hangs. Each page
-// through this proxy takes the time limit.
-func TestRoundRobinWithHangingProxy(t *testing.T) {
-	sites := func() robotstest.Sites {
-		s := threePages()
-		s["hangs.test:3128"] = nil
-		return s
-	}
-	for _, tc := range []struct {
-		name       string
-		options    []colly.CollectorOption
-		tries      int
-		want, with string
-	}{
-		{"sync", nil, 0, "10s /1, 20s /3, 30s /5", "20s /1, 30s /3, 40s /5"},
-		{"sync, with retries", nil, 3, "10s /0, 20s /1, 30s /2, 40s /3, 50s /4, 1m0s /5", "20s /0, 30s /1, 40s /2, 50s /3, 1m0s /4, 1m10s /5"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			program := func(t *testing.T, web *robotstest.Web, collector func(...colly.CollectorOption) *colly.Collector) {
-				c := collector(tc.options...)
-				transport := web.Transport()
-				dial := transport.DialContext
-				transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-					if strings.HasPrefix(address, "hangs.test") {
-						<-ctx.Done()
-						return nil, ctx.Err()
-					}
-					return dial(ctx, network, address)
-				}
-				rotate, err := proxy.RoundRobinProxySwitcher("http://hangs.test:3128", "http://alive.test:3128")
-				kit.Must(t, err)
-				transport.Proxy, transport.DisableKeepAlives = rotate, true
-				c.WithTransport(transport)
-				retries(c, tc.tries, func(int) {})
-				for i := range 6 {
-					c.Visit(fmt.Sprint("http://a.test/", i))
-				}
-				c.Wait()
-			}
-			asWithBareColly(t, sites, program, tc.want, tc.with)
-		})
-	}
-}
 
 // TestOneCollectorCannotReachSite checks two collectors with one plugin. One of them cannot reach
 // the site. It must fail with its own error, and the other must get its pages, in either order.

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -245,42 +244,6 @@ func TestRetriesUntilHostRespondsAgain(t *testing.T) {
 	}
 }
 
-// TestDeadProxyIsNotDeadHost checks that robots.txt is requested again through the next proxy if
-// one of several is dead, and that pages that fail are fetched when OnError retries them.
-func TestDeadProxyIsNotDeadHost(t *testing.T) { kit.ForEachClient(t, testDeadProxyIsNotDeadHost) }
-
-func testDeadProxyIsNotDeadHost(t *testing.T, start kit.Starter) {
-	for name, proxies := range map[string][]string{
-		"the first":    {"http://dead.test:3128", "http://alive.test:3128"},
-		"the second":   {"http://alive.test:3128", "http://dead.test:3128"},
-		"two of three": {"http://dead.test:3128", "http://gone.test:3128", "http://alive.test:3128"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nCrawl-delay: 1"), "alive.test:3128": nil}, func(t *testing.T, web *robotstest.Web) {
-				c := start(t, web, nil)
-				rotate, err := proxy.RoundRobinProxySwitcher(proxies...)
-				kit.Must(t, err)
-				c.SetProxyFunc(rotate)
-				tries := map[string]int{}
-				c.OnError(func(r *colly.Response, _ error) {
-					tries[r.Request.URL.Path]++
-					if tries[r.Request.URL.Path] <= 3 {
-						r.Request.Retry()
-					}
-				})
-				for i := range 4 {
-					c.Visit(fmt.Sprint("http://a.test/", i))
-				}
-				kit.WantURIs(t, web, "a.test", "/robots.txt /0 /1 /2 /3")
-				if len(c.Pages) != 4 || len(c.Denied) != 0 {
-					t.Errorf("pages %v, OnDenied got %v", c.Pages, c.Denied)
-				}
-				kit.WantNoSooner(t, web, "a.test", time.Second, 5)
-			})
-		})
-	}
-}
-
 // TestProxyAuthRequired checks that status 407 from a proxy says nothing about the site. The same
 // status from the server means that there is no robots.txt (RFC 9309, section 2.3.1.3).
 func TestProxyAuthRequired(t *testing.T) {
@@ -318,41 +281,6 @@ func TestProxyAuthRequired(t *testing.T) {
 	}
 }
 
-// TestDeadProxyAnswers checks that the failure of a proxy, which answers in place of the site, costs
-// only the pages that are requested through that proxy, whatever the order of the proxies.
-func TestDeadProxyAnswers(t *testing.T) {
-	dead, alive := "http://dead:pw@proxy.test:3128", "http://alive:pw@proxy.test:3128"
-	for _, status := range []int{407, 500, 502, 503} {
-		for name, proxies := range map[string][]string{"dead first": {dead, alive}, "alive first": {alive, dead}} {
-			t.Run(fmt.Sprint(status, " ", name), func(t *testing.T) {
-				a := robotstest.Pages(5, "User-agent: *\nDisallow: /4\n")
-				site := robotstest.Site{"*": func(w http.ResponseWriter, r *http.Request) {
-					user, _, _ := (&http.Request{Header: http.Header{"Authorization": r.Header["Proxy-Authorization"]}}).BasicAuth()
-					if user == "dead" {
-						w.WriteHeader(status)
-						return
-					}
-					fmt.Fprint(w, a[r.URL.Path])
-				}}
-				kit.InBubble(t, robotstest.Sites{"a.test": site, "proxy.test:3128": nil}, func(t *testing.T, web *robotstest.Web) {
-					c := kit.Start(t, web, nil)
-					c.Impolite = true // Verify takes the answers of the proxy for those of the site
-					rotate, err := proxy.RoundRobinProxySwitcher(proxies...)
-					kit.Must(t, err)
-					c.SetProxyFunc(rotate)
-					for i := range 5 {
-						c.Visit(fmt.Sprint("http://a.test/", i))
-					}
-					kit.WantDenied(t, c, "http://a.test/4", report.ReasonRule, 2)
-					if len(c.Denied) != 1 || len(c.Pages) != 2 {
-						t.Errorf("pages %v, OnDenied got %v\n%s", c.Pages, c.Denied, web.Log(""))
-					}
-				})
-			})
-		}
-	}
-}
-
 // TestCollectorWithDeadProxy checks that a second collector gets its pages although the proxy of the
 // first one answers in place of the site.
 func TestCollectorWithDeadProxy(t *testing.T) {
@@ -373,97 +301,6 @@ func TestCollectorWithDeadProxy(t *testing.T) {
 		kit.Must(t, direct.Visit("http://a.test/1"))
 		kit.WantURIs(t, web, "a.test", "/robots.txt /robots.txt /1")
 	})
-}
-
-// TestFixedProxyAnswersOnce checks that one status 503 through a fixed proxy counts for all
-// collectors and clients that use the proxy under one name, and for Check, until the
-// next attempt. If a function chooses the proxy, each client asks for itself, and again after a minute
-// of the back-off, but not for each of its 20 pages.
-func TestFixedProxyAnswersOnce(t *testing.T) {
-	gateway, err := url.Parse("http://user:pw@proxy.test:3128")
-	kit.Must(t, err)
-	for _, tc := range []struct {
-		name  string
-		proxy func(*http.Request) (*url.URL, error)
-		most  int // requests
-	}{
-		{"http.ProxyURL", http.ProxyURL(gateway), 2}, // one for each name: that of the collectors, and Go-http-client,
-		{"function", func(*http.Request) (*url.URL, error) { return gateway, nil }, 24},
-		{"other credentials for each request", credentialsInTurn(), 24},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{"a.test": {"*": 503}, "proxy.test:3128": nil}, func(t *testing.T, web *robotstest.Web) {
-				c := kit.Start(t, web, nil)
-				c.Impolite = true
-				c.SetProxyFunc(tc.proxy)
-				collectors := []*colly.Collector{c.Collector.Collector}
-				for range 4 {
-					other := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
-					other.WithTransport(web.Transport())
-					kit.Must(t, c.Robots.Attach(other))
-					other.SetProxyFunc(tc.proxy)
-					collectors = append(collectors, other)
-				}
-				next := web.Transport()
-				next.Proxy = tc.proxy
-				defer next.CloseIdleConnections()
-				client := &http.Client{Transport: c.Robots.Transport(next)}
-				for i := range 20 {
-					page := fmt.Sprint("http://a.test/", i)
-					for _, each := range collectors {
-						if each.Visit(page) == nil {
-							t.Errorf("%s was not denied", page)
-						}
-					}
-					resp, err := client.Get(page)
-					if err == nil {
-						resp.Body.Close()
-						t.Errorf("the client got %s", page)
-					}
-					d, err := c.Robots.Check(t.Context(), page)
-					kit.Must(t, err)
-					if d.Allowed || d.Status != 503 {
-						t.Errorf("Check returned %v", d)
-					}
-				}
-				if n := len(web.Log("a.test")); n == 0 || n > tc.most {
-					t.Errorf("%d requests, want at most %d\n%s", n, tc.most, web.Log("a.test"))
-				}
-			})
-		})
-	}
-}
-
-// credentialsInTurn returns a function that chooses other credentials for one gateway each time.
-func credentialsInTurn() func(*http.Request) (*url.URL, error) {
-	n := atomic.Int64{}
-	return func(*http.Request) (*url.URL, error) {
-		user := fmt.Sprint("user-session-", n.Add(1))
-		return &url.URL{Scheme: "http", Host: "proxy.test:3128", User: url.UserPassword(user, "pw")}, nil
-	}
-}
-
-// TestOneResetOfRobotsTxt checks that no page is lost if one connection for robots.txt is reset.
-func TestOneResetOfRobotsTxt(t *testing.T) { kit.ForEachClient(t, testOneResetOfRobotsTxt) }
-
-func testOneResetOfRobotsTxt(t *testing.T, start kit.Starter) {
-	for name, options := range map[string][]colly.CollectorOption{"sync": nil, "async": kit.Async} {
-		t.Run(name, func(t *testing.T) {
-			a := robotstest.Pages(50, "")
-			a["/robots.txt"] = kit.DropFirst("User-agent: *\nDisallow: /49\n")
-			kit.InBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
-				c := start(t, web, options, collyrobots.MinDelay(time.Second))
-				for i := range 50 {
-					c.Visit(fmt.Sprint("http://a.test/", i))
-				}
-				c.Wait()
-				if len(c.Pages) != 49 || len(c.Denied) != 1 || len(c.Errs) != 1 {
-					t.Errorf("got %d pages, want 49; OnDenied got %v, OnError %v", len(c.Pages), c.Denied, c.Errs)
-				}
-				kit.WantPace(t, web, "a.test", time.Second, 2+49)
-			})
-		})
-	}
 }
 
 // TestHangingHost checks that a host that hangs takes only the timeout of the collector in all,

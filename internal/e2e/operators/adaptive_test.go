@@ -2,17 +2,14 @@ package operators
 
 import (
 	"fmt"
-	"log/slog"
 	"math"
 	"net/http"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
-	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -131,76 +128,5 @@ func TestAdaptiveDelayOfTimeouts(t *testing.T) {
 		c.Wait()
 		// The smoothed time is 0.1 s, then 0.55 s, 1.375 s, 3.1875 s, and 2.415625 s after /4.
 		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 0s /0, 200ms /1, 5.2s /2, 10.2s /3, 16.575s /4, 21.406s /5, 25.08s /6, 27.885s /7")
-	})
-}
-
-// TestAdaptiveDelayOfClients checks that requests of an http.Client and of Acquire keep the
-// adaptive delay.
-func TestAdaptiveDelayOfClients(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": pagesAfter(5, kit.NoDenys, time.Second)}, func(t *testing.T, web *robotstest.Web) {
-		p, err := collyrobots.New(collyrobots.AdaptiveDelay(2), collyrobots.ProductToken("ExampleBot"), collyrobots.HTTPClient(&http.Client{Transport: web.Transport()}))
-		kit.Must(t, err)
-		defer p.Close()
-		client := &http.Client{Transport: p.Transport(web.Transport())}
-		plain := &http.Client{Transport: web.Transport()}
-		for i := range 5 {
-			req, err := http.NewRequest("GET", fmt.Sprint("http://a.test/", i), nil)
-			kit.Must(t, err)
-			if i%2 == 0 {
-				resp, err := client.Do(req)
-				kit.Must(t, err)
-				resp.Body.Close()
-				continue
-			}
-			turn, err := p.Acquire(t.Context(), req)
-			kit.Must(t, err)
-			resp, err := plain.Do(req)
-			kit.Must(t, err)
-			turn.Answered(resp.StatusCode, resp.Header)
-			resp.Body.Close()
-			turn.End()
-		}
-		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 0s /0, 2s /1, 4s /2, 6s /3, 8s /4")
-	})
-}
-
-// TestAdaptiveDelayReports checks what Stats, events, a Decision and the log say about an adaptive
-// delay.
-func TestAdaptiveDelayReports(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": pagesAfter(4, kit.NoDenys, time.Second)}, func(t *testing.T, web *robotstest.Web) {
-		log := new(strings.Builder)
-		heard := kit.Hear(report.EventWaiting, report.EventStarted)
-		c := kit.Start(t, web, kit.Async, collyrobots.AdaptiveDelay(20), heard.On(), collyrobots.Logger(slog.New(slog.NewTextHandler(&kit.LockedWriter{W: log}, nil))))
-		for i := range 3 {
-			c.Visit(fmt.Sprint("http://a.test/", i))
-			synctest.Wait()
-		}
-		time.Sleep(2 * time.Second)
-		c.Visit("http://a.test/3")
-		synctest.Wait()
-		h := c.Robots.Stats().Hosts[0]
-		if h.ResponseTime != time.Second || h.Delay != 20*time.Second || h.Source != report.SourceAdaptive || h.TimeLeft(time.Now()) != 58*time.Second {
-			t.Errorf("%+v, %v left", h, h.TimeLeft(time.Now()))
-		}
-		if text := kit.Survives(t, h); !strings.Contains(text, `"response_time":1`) {
-			t.Errorf("JSON: %s", text)
-		}
-		d, err := c.Robots.Check(t.Context(), "http://a.test/0")
-		if err != nil || d.Delay != 20*time.Second {
-			t.Errorf("%+v, %v", d, err)
-		}
-		c.Wait()
-		var events []string
-		for _, e := range heard.Wait() {
-			if e.RequestKind != report.RequestRobots && e.Delay > 0 {
-				events = append(events, fmt.Sprint(e.Kind, " ", e.Delay, " ", e.Source))
-			}
-		}
-		if got, want := strings.Join(events, ", "), "waiting 20s adaptive, started 20s adaptive, started 20s adaptive, started 20s adaptive"; got != want {
-			t.Errorf("events %s, want %s", got, want)
-		}
-		if !strings.Contains(log.String(), "because of their response time") || strings.Contains(log.String(), "no delay between") {
-			t.Errorf("the log:\n%s", log)
-		}
 	})
 }

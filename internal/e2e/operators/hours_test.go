@@ -32,79 +32,6 @@ func startAt(t *testing.T, web *robotstest.Web, at time.Duration, opts ...collyr
 	return kit.Start(t, web, kit.Async, opts...)
 }
 
-func berlin(t *testing.T) *time.Location {
-	t.Helper()
-	loc, err := time.LoadLocation("Europe/Berlin")
-	kit.Must(t, err)
-	return loc
-}
-
-// TestCrawlHours compares the times of pages in the server's log with the hours, also on the days
-// on which the clock is set. In Berlin it was set from 2:00 to 3:00 on 2000-03-26, and from 3:00 to
-// 2:00 on 2000-10-29.
-func TestCrawlHours(t *testing.T) {
-	spring := time.Date(2000, 3, 25, 18, 0, 0, 0, berlin(t))
-	autumn := time.Date(2000, 10, 28, 18, 0, 0, 0, berlin(t))
-	for _, test := range []struct {
-		name     string
-		from, to string
-		start    time.Time
-		delay    time.Duration
-		want     string // of each page, by the clock in Berlin
-	}{
-		{"a window by day", "09:00", "17:00", spring.AddDate(0, 0, -20), 3 * time.Hour,
-			"06 09:00, 06 12:00, 06 15:00, 07 09:00"},
-		{"a window that spans midnight", "22:00", "06:00", spring.AddDate(0, 0, -20), 3 * time.Hour,
-			"05 22:00, 06 01:00, 06 04:00, 06 22:00"},
-		{"a window until midnight", "20:00", "00:00", spring.AddDate(0, 0, -20), 90 * time.Minute,
-			"05 20:00, 05 21:30, 05 23:00, 06 20:00"},
-		{"a minute", "03:00", "03:01", spring.AddDate(0, 0, -20), 30 * time.Second,
-			"06 03:00, 06 03:00, 07 03:00, 07 03:00"},
-		{"the night of 23 hours", "22:00", "06:00", spring, time.Hour,
-			"25 22:00, 25 23:00, 26 00:00, 26 01:00, 26 03:00, 26 04:00, 26 05:00, 26 22:00"},
-		{"from does not exist", "02:30", "04:00", spring, 20 * time.Minute,
-			"26 03:00, 26 03:20, 26 03:40, 27 02:30"},
-		{"to does not exist", "01:00", "02:30", spring, 20 * time.Minute,
-			"26 01:00, 26 01:20, 26 01:40, 27 01:00"},
-		{"the window does not exist", "02:10", "02:50", spring, 20 * time.Minute,
-			"27 02:10, 27 02:30, 28 02:10"},
-		{"the night of 25 hours", "22:00", "06:00", autumn, time.Hour,
-			"28 22:00, 28 23:00, 29 00:00, 29 01:00, 29 02:00, 29 02:00, 29 03:00, 29 04:00, 29 05:00, 29 22:00"},
-		{"from exists twice", "02:30", "04:00", autumn, 15 * time.Minute,
-			"29 02:30, 29 02:45, 29 02:30, 29 02:45, 29 03:00, 29 03:15"},
-		{"to exists twice", "01:30", "02:30", autumn, 20 * time.Minute,
-			"29 01:30, 29 01:50, 29 02:10, 29 02:00, 29 02:20, 30 01:30"},
-		{"the window exists twice", "02:10", "02:50", autumn, 20 * time.Minute,
-			"29 02:10, 29 02:30, 29 02:10, 29 02:30, 30 02:10"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(20, kit.NoDenys)}, func(t *testing.T, web *robotstest.Web) {
-				loc := berlin(t)
-				c := startAt(t, web, time.Until(test.start), collyrobots.ForHosts("a.test",
-					collyrobots.CrawlHours(test.from, test.to, loc), collyrobots.MinDelay(test.delay), collyrobots.IgnoreRobotsWithPermission()))
-				c.Impolite = true
-				n := len(strings.Split(test.want, ", "))
-				for i := range n {
-					c.Visit(fmt.Sprint("http://a.test/", i))
-				}
-				synctest.Wait()
-				last := c.Robots.Stats().Hosts[0].LastStart
-				c.Wait()
-				var got []string
-				for _, r := range web.Log("a.test") {
-					got = append(got, r.Time.In(loc).Format("02 15:04"))
-				}
-				if got := strings.Join(got, ", "); got != test.want {
-					t.Errorf("pages at %s\nwant     %s", got, test.want)
-				}
-				if log := web.Log("a.test"); !log[len(log)-1].Time.Equal(last) {
-					t.Errorf("the estimate of the last start was %v, want %v", last, log[len(log)-1].Time)
-				}
-			})
-		})
-	}
-}
-
 func TestCrawlHoursFaults(t *testing.T) {
 	for _, test := range []struct {
 		from, to string
@@ -229,25 +156,6 @@ func TestClosingTime(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestRetryThrottledAfterOpening checks that a page whose Retry-After ends within the hours is
-// retried then.
-func TestRetryThrottledAfterOpening(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "/0": kit.DropFirst("x"), "/1": "y"}}, func(t *testing.T, web *robotstest.Web) {
-		first := true
-		web.Set("a.test", "/0", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			if first {
-				w.Header().Set("Retry-After", "60")
-				w.WriteHeader(503)
-			}
-			first = false
-		}))
-		c := startAt(t, web, 12*time.Hour, nights, collyrobots.RetryThrottled(1))
-		c.Visit("http://a.test/0")
-		c.Wait()
-		kit.WantSchedule(t, web, "a.test", "12h0m0s /robots.txt, 22h0m0s /0, 22h1m0s /0")
-	})
 }
 
 // TestSlowDialAtClosingTime checks that a request is not written after the host has closed,

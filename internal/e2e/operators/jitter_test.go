@@ -3,7 +3,6 @@ package operators
 import (
 	"fmt"
 	"math"
-	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -120,36 +119,6 @@ func wantJitter(t *testing.T, gaps []time.Duration, least, most time.Duration) {
 	if differ != (least != most) {
 		t.Errorf("gaps %v, want %v to %v", gaps, least, most)
 	}
-}
-
-// TestJitterOfRedirectsAndClients checks requests that wait on the wire: a redirect, the request of an
-// http.Client, and a Turn.
-func TestJitterOfRedirectsAndClients(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {
-		"/robots.txt": "User-agent: *\nCrawl-delay: 1\n",
-		"/from":       robotstest.Redirect("/to"),
-		"/to":         "x",
-		"/client":     robotstest.Redirect("/end"),
-		"/end":        "x",
-	}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.Jitter(1))
-		kit.Must(t, c.Visit("http://a.test/from"))
-		client := &http.Client{Transport: c.Robots.Transport(web.Transport())}
-		r, err := client.Get("http://a.test/client")
-		kit.Must(t, err)
-		kit.Must(t, r.Body.Close())
-		gaps := gapsOf(web.Log("a.test"))
-		if got := kit.URIsOf(web.Log("a.test")); got != "/robots.txt /from /to /robots.txt /client /end" {
-			t.Errorf("requests %s", got) // the client has another name, so robots.txt is requested for it
-		}
-		last := web.Log("a.test")[len(gaps)].Time
-		req, err := http.NewRequest("GET", "http://a.test/end", nil)
-		kit.Must(t, err)
-		turn, err := c.Robots.Acquire(t.Context(), req)
-		kit.Must(t, err)
-		wantJitter(t, append(gaps, time.Since(last)), time.Second, 2*time.Second)
-		turn.End()
-	})
 }
 
 // TestJitterAndHours checks that hours begin at their exact times.

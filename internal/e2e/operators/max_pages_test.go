@@ -119,64 +119,6 @@ func testMaxPagesEndsWaits(t *testing.T, start kit.Starter) {
 	})
 }
 
-// TestMaxPagesCounts checks what counts as a page of a.test: how many pages are sent until one is
-// denied.
-func TestMaxPagesCounts(t *testing.T) { kit.ForEachClient(t, testMaxPagesCounts) }
-
-func testMaxPagesCounts(t *testing.T, start kit.Starter) {
-	for name, test := range map[string]struct {
-		visit string // the URLs, which are visited one after the other
-		want  string // the requests to a.test without robots.txt
-		other string // the requests to b.test
-	}{
-		"pages":                        {"a/1 a/2 a/3 a/4", "/1 /2 /3", ""},
-		"denied pages":                 {"a/closed a/1 a/closed a/2 a/3 a/4", "/1 /2 /3", ""},
-		"redirects within the host":    {"a/r1 a/r1 a/r1 a/r1", "/r1 /r2 /1 /r1 /r2 /1 /r1 /r2 /1", ""},
-		"redirects to another host":    {"a/to-b a/to-b a/to-b a/to-b", "/to-b /to-b /to-b", "/1 /1 /1"},
-		"redirects from another host":  {"b/to-a b/to-a a/1 b/to-a a/2", "/1 /1 /1", "/to-a /to-a /to-a"},
-		"there and back":               {"a/round a/1 a/2", "/round /1 /1", "/to-a"},
-		"errors":                       {"a/missing a/broken a/1 a/2", "/missing /broken /1", ""},
-		"the other host has no budget": {"b/1 b/2 b/3 b/4 b/5", "", "/1 /2 /3 /4 /5"},
-		"the last page redirects":      {"a/1 a/2 a/r1", "/1 /2 /r1 /r2 /1", ""},
-		"lost connections":             {"a/lost a/1 a/2 a/3", "/lost /lost /1 /2", ""},
-		"throttled pages":              {"a/busy1 a/busy2 a/1 a/2", "/busy1 /busy1 /busy2 /busy2 /1", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			busyOnce := func() http.HandlerFunc {
-				var asked atomic.Bool
-				return func(w http.ResponseWriter, _ *http.Request) {
-					if !asked.Swap(true) {
-						w.Header().Set("Retry-After", "1")
-						w.WriteHeader(http.StatusTooManyRequests)
-					}
-				}
-			}
-			kit.InBubble(t, robotstest.Sites{
-				"a.test": {
-					"/robots.txt": "User-agent: *\nDisallow: /closed", "*": robotstest.Page(),
-					"/r1": robotstest.Redirect("/r2"), "/r2": robotstest.Redirect("/1"),
-					"/to-b": robotstest.Redirect("http://b.test/1"), "/round": robotstest.Redirect("http://b.test/to-a"),
-					"/missing": http.StatusNotFound, "/broken": http.StatusInternalServerError, "/lost": http.HandlerFunc(kit.Drop),
-					"/busy1": busyOnce(), "/busy2": busyOnce(),
-				},
-				"b.test": {"/robots.txt": kit.NoDenys, "*": robotstest.Page(), "/to-a": robotstest.Redirect("http://a.test/1")},
-			}, func(t *testing.T, web *robotstest.Web) {
-				c := start(t, web, []colly.CollectorOption{colly.AllowURLRevisit()}, collyrobots.RetryThrottled(2), collyrobots.ForHosts("a.test", collyrobots.MaxPages(3)))
-				for _, page := range strings.Fields(test.visit) {
-					host, path, _ := strings.Cut(page, "/")
-					c.Visit(fmt.Sprintf("http://%s.test/%s", host, path))
-				}
-				for host, want := range map[string]string{"a.test": test.want, "b.test": test.other} {
-					got := strings.TrimSpace(strings.ReplaceAll(" "+kit.URIsOf(web.Log(host)), " /robots.txt", ""))
-					if got != want {
-						t.Errorf("requests to %s: %s, want %s", host, got, want)
-					}
-				}
-			})
-		})
-	}
-}
-
 // TestMaxPagesOfUnsentPages checks that a page that could not be sent is not counted.
 func TestMaxPagesOfUnsentPages(t *testing.T) { kit.ForEachClient(t, testMaxPagesOfUnsentPages) }
 
@@ -339,21 +281,6 @@ func TestMaxPagesByTurns(t *testing.T) {
 		all.Wait()
 		if allowed.Load() != 10 {
 			t.Errorf("%d requests are allowed, want 10", allowed.Load())
-		}
-	})
-}
-
-// TestMaxPagesInDryRun checks that a dry run reports what would be denied, exactly.
-func TestMaxPagesInDryRun(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, kit.Async, collyrobots.MaxPages(10), collyrobots.DryRun())
-		for i := range 64 {
-			c.Visit(fmt.Sprint("http://a.test/", i))
-		}
-		c.Wait()
-		wantBudget(t, c, web, 64, 54)
-		if s := kit.HostStats(t, c.Robots, "a.test"); s.Denied != 54 || s.PagesSent != 10 || s.Ended != report.EndingDone {
-			t.Errorf("the host has %+v", s)
 		}
 	})
 }

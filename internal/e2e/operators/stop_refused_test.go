@@ -1,7 +1,6 @@
 package operators
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -114,159 +113,6 @@ func testStopRefusedEndsWaits(t *testing.T, start kit.Starter) {
 		}
 		if waiting := kit.HostStats(t, c.Robots, "a.test").Waiting; waiting != 0 {
 			t.Errorf("%d pages wait", waiting)
-		}
-	})
-}
-
-// TestRefusals checks which responses count as refusals and which start the count again.
-func TestRefusals(t *testing.T) { kit.ForEachClient(t, testRefusals) }
-
-func testRefusals(t *testing.T, start kit.Starter) {
-	const refused, accepted, neither = "refused", "accepted", "neither"
-	for _, test := range []struct {
-		status int
-		header string
-		want   string
-	}{
-		{401, "", refused},
-		{403, "", refused},
-		{451, "", refused},
-		{403, "Cf-Mitigated: challenge", refused},
-		{200, "Cf-Mitigated: challenge", refused},
-		{503, "Cf-Mitigated: Challenge", refused},
-		{429, "Cf-Mitigated: challenge", refused},
-		{202, "X-Amzn-Waf-Action: challenge", refused},
-		{405, "X-Amzn-Waf-Action: captcha", refused},
-		{200, "Cf-Mitigated: other", accepted},
-		{200, "", accepted},
-		{204, "", accepted},
-		{304, "", accepted},
-		{404, "", accepted},
-		{410, "", accepted},
-		{302, "", neither},
-		{400, "", neither},
-		{407, "", neither},
-		{429, "", neither},
-		{500, "", neither},
-		{503, "", neither},
-	} {
-		t.Run(fmt.Sprint(test.status, " ", test.header), func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{"a.test": {
-				"/robots.txt": kit.NoDenys,
-				"/refused":    http.StatusForbidden,
-				"/page": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-					if name, value, ok := strings.Cut(test.header, ": "); ok {
-						w.Header().Set(name, value)
-					}
-					w.WriteHeader(test.status)
-				}),
-			}}, func(t *testing.T, web *robotstest.Web) {
-				c := start(t, web, nil, collyrobots.StopRefused(5), collyrobots.MaxBackOff(0))
-				c.Visit("http://a.test/refused")
-				c.Visit("http://a.test/page")
-				s := kit.HostStats(t, c.Robots, "a.test")
-				got := map[string]string{"1 1": neither, "2 2": refused, "1 0": accepted}[fmt.Sprint(s.Refusals, " ", s.RefusalsInRow)]
-				if got != test.want {
-					t.Errorf("%d refusals, %d in a row, want %s", s.Refusals, s.RefusalsInRow, test.want)
-				}
-			})
-		})
-	}
-}
-
-// TestRefusalsAreNoBackOff checks that refusals do not change the pace, that 429 does, and that a
-// challenge with status 429 is not retried by RetryThrottled.
-func TestRefusalsAreNoBackOff(t *testing.T) {
-	challenge := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Cf-Mitigated", "challenge")
-		w.Header().Set("Retry-After", "100")
-		w.WriteHeader(http.StatusTooManyRequests)
-	})
-	kit.InBubble(t, robotstest.Sites{
-		"a.test": {"/robots.txt": kit.NoDenys, "*": http.StatusForbidden},
-		"b.test": {"/robots.txt": kit.NoDenys, "*": challenge},
-	}, func(t *testing.T, web *robotstest.Web) {
-		began := time.Now()
-		c := kit.Start(t, web, nil, collyrobots.RetryThrottled(3))
-		for i := range 30 {
-			c.Visit(fmt.Sprint("http://a.test/", i))
-		}
-		if took := time.Since(began); took != 0 || len(web.Log("a.test")) != 31 {
-			t.Errorf("%d requests in %v, want 31 at once", len(web.Log("a.test")), took)
-		}
-		c.Visit("http://b.test/")
-		if s := kit.HostStats(t, c.Robots, "b.test"); len(web.Log("b.test")) != 2 || s.Refusals != 1 || s.Throttled != 1 || s.NotBefore.Sub(began) != 100*time.Second {
-			t.Errorf("the host has %+v", s)
-		}
-	})
-}
-
-// TestRefusalsWithoutOption checks that without StopRefused no host is stopped, and that ten
-// refusals in a row are reported once.
-func TestRefusalsWithoutOption(t *testing.T) { kit.ForEachClient(t, testRefusalsWithoutOption) }
-
-func testRefusalsWithoutOption(t *testing.T, start kit.Starter) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": http.StatusForbidden}}, func(t *testing.T, web *robotstest.Web) {
-		var events []collyrobots.Event
-		c := start(t, web, nil, collyrobots.OnEvent(func(e collyrobots.Event) {
-			if e.Kind == report.EventRefused {
-				events = append(events, e)
-			}
-		}))
-		for i := range 40 {
-			c.Visit(fmt.Sprint("http://a.test/", i))
-		}
-		c.Robots.Close()
-		if len(web.Log("a.test")) != 41 || len(c.Denied) != 0 {
-			t.Errorf("%d requests, %d denied", len(web.Log("a.test")), len(c.Denied))
-		}
-		if len(events) != 1 || events[0].Count != 10 || events[0].Status != 403 || events[0].URL != "http://a.test/9" || events[0].Host != "a.test" || !events[0].Until.IsZero() {
-			t.Errorf("the events are %+v", events)
-		}
-		if log := c.Logged.String(); strings.Count(log, "host refuses requests") != 1 || !strings.Contains(log, "count=10 option=StopRefused") {
-			t.Errorf("the log is\n%s", log)
-		}
-	})
-}
-
-// TestStopRefusedIsReported checks the events and the log of a host that is stopped.
-func TestStopRefusedIsReported(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": http.StatusUnauthorized}}, func(t *testing.T, web *robotstest.Web) {
-		began := time.Now()
-		var events []string
-		c := kit.Start(t, web, nil, collyrobots.StopRefused(2), collyrobots.OnEvent(func(e collyrobots.Event) {
-			if e.Kind == report.EventRefused {
-				events = append(events, fmt.Sprint(e.Time.Sub(began), " ", e.Status, " ", e.Count, " ", e.Until.Sub(began)))
-			}
-		}))
-		for i := range 13 {
-			c.Visit(fmt.Sprint("http://a.test/", i))
-			if i >= 5 {
-				time.Sleep(time.Hour)
-			}
-		}
-		c.Robots.Close()
-		want := "[0s 401 2 1h0m0s 1h0m0s 401 3 3h0m0s 3h0m0s 401 4 7h0m0s 7h0m0s 401 5 15h0m0s]"
-		if fmt.Sprint(events) != want {
-			t.Errorf("the events are %v, want %v", events, want)
-		}
-		if n := strings.Count(c.Logged.String(), "host refuses requests, its pages are not sent"); n != 4 {
-			t.Errorf("%d warnings:\n%s", n, c.Logged)
-		}
-	})
-}
-
-// TestProtectedPages checks that single pages that are refused between others do not stop a host.
-func TestProtectedPages(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "/private": http.StatusForbidden, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, []colly.CollectorOption{colly.AllowURLRevisit()}, collyrobots.StopRefused(3))
-		for range 20 {
-			c.Visit("http://a.test/private")
-			c.Visit("http://a.test/private")
-			c.Visit("http://a.test/")
-		}
-		if len(web.Log("a.test")) != 61 || len(c.Denied) != 0 {
-			t.Errorf("%d requests, %d denied", len(web.Log("a.test")), len(c.Denied))
 		}
 	})
 }
@@ -404,36 +250,6 @@ func TestCheckTakesNoProbe(t *testing.T) {
 	})
 }
 
-// TestStopRefusedByTurns checks refusals of requests that the program sends itself.
-func TestStopRefusedByTurns(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.StopRefused(2))
-		send := func(status int, header http.Header) error {
-			req, _ := http.NewRequest("GET", "http://a.test/", nil)
-			turn, err := c.Robots.Acquire(t.Context(), req)
-			if err == nil && status != 0 {
-				turn.Answered(status, header)
-			}
-			turn.End()
-			return err
-		}
-		kit.Must(t, send(403, nil))
-		kit.Must(t, send(200, http.Header{"Cf-Mitigated": {"challenge"}}))
-		var denied *collyrobots.DisallowedError
-		if err := send(200, nil); !errors.As(err, &denied) || denied.Decision.Reason != report.ReasonRefused {
-			t.Errorf("the error is %v", err)
-		}
-		time.Sleep(time.Hour)
-		kit.Must(t, send(0, nil)) // the response is never reported
-		if err := send(200, nil); err == nil {
-			t.Error("a second probe was sent")
-		}
-		time.Sleep(time.Hour)
-		kit.Must(t, send(200, nil))
-		kit.Must(t, send(200, nil))
-	})
-}
-
 // TestProbeThatIsNotSent checks that another page takes the place of a probe that was not sent, and
 // that one of many is sent.
 func TestProbeThatIsNotSent(t *testing.T) {
@@ -490,48 +306,6 @@ func testProbeFollowsRedirects(t *testing.T, start kit.Starter) {
 	})
 }
 
-// TestStopRefusedInDryRun checks that a dry run reports what would be denied, and sends it.
-func TestStopRefusedInDryRun(t *testing.T) {
-	site, open := refusing(kit.NoDenys)
-	kit.InBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.StopRefused(2), collyrobots.DryRun())
-		for i := range 5 {
-			c.Visit(fmt.Sprint("http://a.test/", i))
-		}
-		open.Store(true) // those that would not be sent do not end the stop
-		c.Visit("http://a.test/5")
-		c.Visit("http://a.test/6")
-		if len(web.Log("a.test")) != 8 || len(c.Denied) != 5 {
-			t.Errorf("%d requests, denied: %v", len(web.Log("a.test")), c.Denied)
-		}
-		kit.WantDenied(t, c, "http://a.test/6", report.ReasonRefused, 0)
-		time.Sleep(time.Hour)
-		c.Visit("http://a.test/7")
-		c.Visit("http://a.test/8")
-		if s := kit.HostStats(t, c.Robots, "a.test"); len(c.Denied) != 5 || !s.Stopped.IsZero() || s.Ended != report.EndingDone {
-			t.Errorf("denied: %v, %+v", c.Denied, s)
-		}
-	})
-}
-
-// TestStopRefusedForHosts checks that the option may differ between hosts.
-func TestStopRefusedForHosts(t *testing.T) {
-	refuses := robotstest.Site{"/robots.txt": kit.NoDenys, "*": http.StatusForbidden}
-	kit.InBubble(t, robotstest.Sites{"a.test": refuses, "b.test": refuses, "c.test": refuses}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.StopRefused(2), collyrobots.ForHosts("b.test", collyrobots.StopRefused(4)), collyrobots.ForHosts("c.test", collyrobots.StopRefused(0)))
-		for i := range 20 {
-			for _, host := range []string{"a", "b", "c"} {
-				c.Visit(fmt.Sprintf("http://%s.test/%d", host, i))
-			}
-		}
-		for host, want := range map[string]int{"a.test": 3, "b.test": 5, "c.test": 21} {
-			if n := len(web.Log(host)); n != want {
-				t.Errorf("%s: %d requests, want %d", host, n, want)
-			}
-		}
-	})
-}
-
 // TestRefusalsOfProxies checks which errors of a proxy do not count as refusals of the host.
 func TestRefusalsOfProxies(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -580,46 +354,6 @@ func unruled(t *testing.T, transport *http.Transport, opts ...collyrobots.Option
 	kit.Must(t, err)
 	t.Cleanup(func() { robots.Close() })
 	return c, robots
-}
-
-// TestResetConnections checks which lost connections count as refusals, on real connections.
-func TestResetConnections(t *testing.T) {
-	for name, test := range map[string]struct {
-		handle  func(conn *net.TCPConn, rw *bufio.ReadWriter)
-		refused int
-	}{
-		"reset":                     {func(conn *net.TCPConn, _ *bufio.ReadWriter) { conn.SetLinger(0) }, 2},
-		"closed without a response": {func(*net.TCPConn, *bufio.ReadWriter) {}, 0},
-		"reset in the body": {func(conn *net.TCPConn, rw *bufio.ReadWriter) {
-			fmt.Fprint(rw, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf")
-			rw.Flush()
-			conn.SetLinger(0)
-		}, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var served atomic.Int32
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				served.Add(1)
-				conn, rw, err := http.NewResponseController(w).Hijack()
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				test.handle(conn.(*net.TCPConn), rw)
-				conn.Close()
-			}))
-			defer server.Close()
-			transport := &http.Transport{DisableKeepAlives: true}
-			c, robots := unruled(t, transport, collyrobots.StopRefused(2))
-			for i := range 4 {
-				c.Visit(fmt.Sprint(server.URL, "/", i))
-			}
-			want := 4 - test.refused
-			if s := robots.Stats().Totals; s.Refusals != test.refused || int(served.Load()) != want {
-				t.Errorf("%d refusals, %d requests, want %d and %d", s.Refusals, served.Load(), test.refused, want)
-			}
-		})
-	}
 }
 
 // TestResetLater checks that a connection that is reset long after the request is no refusal.

@@ -112,42 +112,6 @@ func TestRetryOfSitemapIsCheckedAgain(t *testing.T) {
 	})
 }
 
-// TestRetryObeysFileThatAnotherPageHasRead has a page that reads robots.txt again while another
-// page waits for its retry.
-func TestRetryObeysFileThatAnotherPageHasRead(t *testing.T) {
-	kit.ForEachClient(t, testRetryObeysFileThatAnotherPageHasRead)
-}
-
-func testRetryObeysFileThatAnotherPageHasRead(t *testing.T, start kit.Starter) {
-	var sent atomic.Bool
-	kit.InBubble(t, robotstest.Sites{"a.test": {
-		"/robots.txt": func(out http.ResponseWriter, r *http.Request) {
-			text := "User-agent: *\n"
-			if sent.Load() {
-				text += "Disallow: /page\n"
-			}
-			kit.RobotsFor(2*time.Minute, text)(out, r)
-		},
-		"/page": func(out http.ResponseWriter, _ *http.Request) {
-			if !sent.Swap(true) {
-				out.Header().Set("Retry-After", "240")
-				out.WriteHeader(http.StatusTooManyRequests)
-			}
-		},
-		"*": robotstest.Page(),
-	}}, func(t *testing.T, web *robotstest.Web) {
-		c := start(t, web, kit.Async, collyrobots.RetryThrottled(1))
-		c.Visit("http://a.test/page")
-		time.Sleep(3 * time.Minute)
-		c.Visit("http://a.test/other") // reads robots.txt first, then both pages wait
-		c.Wait()
-		if log := kit.URIsOf(web.Log("a.test")); log != "/robots.txt /page /robots.txt /other" {
-			t.Errorf("requests to a.test: %s", web.Log("a.test"))
-		}
-		kit.WantDenied(t, c, "http://a.test/page", report.ReasonRule, 2)
-	})
-}
-
 // TestWaitingPagesSurviveAnOutage checks that pages which wait while robots.txt cannot be read are
 // denied only if their turn comes during that time.
 func TestWaitingPagesSurviveAnOutage(t *testing.T) {
@@ -236,28 +200,6 @@ func testUncacheableFileIsReadOnceForEachPage(t *testing.T, start kit.Starter) {
 			})
 		}
 	}
-}
-
-// TestNewPagesDoNotDelayWaitingPages has new pages that keep coming while others wait. A page that
-// waits must not lose its turn because a new page needs robots.txt to be read again.
-func TestNewPagesDoNotDelayWaitingPages(t *testing.T) {
-	kit.ForEachClient(t, testNewPagesDoNotDelayWaitingPages)
-}
-
-func testNewPagesDoNotDelayWaitingPages(t *testing.T, start kit.Starter) {
-	site := robotstest.Site{"/robots.txt": kit.RobotsFor(time.Hour, "User-agent: *\nCrawl-delay: 7200\n"), "*": robotstest.Page()}
-	kit.InBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
-		c := start(t, web, kit.Async)
-		for i := range 10 {
-			c.Visit(fmt.Sprint("http://a.test/", i))
-			time.Sleep(25 * time.Minute)
-		}
-		c.Wait()
-		kit.WantPace(t, web, "a.test", 2*time.Hour, 20)
-		if len(c.Pages) != 10 {
-			t.Errorf("%d pages, want 10", len(c.Pages))
-		}
-	})
 }
 
 // TestWaitAfterRobotsTxtWasReadAgainHoldsNoSlot checks that a page holds no slot of a LimitRule

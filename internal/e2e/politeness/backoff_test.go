@@ -104,51 +104,6 @@ func testBackOffFindsAcceptedRate(t *testing.T, start kit.Starter) {
 	}
 }
 
-// TestRetryThrottled checks that a throttled page is retried at the pace of the host, at most as
-// often as the option says, and that OnError then gets the response.
-func TestRetryThrottled(t *testing.T) { kit.ForEachClient(t, testRetryThrottled) }
-
-func testRetryThrottled(t *testing.T, start kit.Starter) {
-	throttle := func(after string) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) {
-			if after != "" {
-				w.Header().Set("Retry-After", after)
-			}
-			w.WriteHeader(http.StatusTooManyRequests)
-		}
-	}
-	a := robotstest.Site{"/robots.txt": "User-agent: *\nCrawl-delay: 1\n", "/": throttle(""), "/long": throttle("3600"), "/short": throttle("7")}
-	for name, tc := range map[string]struct {
-		n     int
-		visit func(c *kit.Crawl) error
-		want  string
-	}{
-		"never":                   {0, func(c *kit.Crawl) error { return c.Visit("http://a.test/short") }, "0s /robots.txt, 1s /short"},
-		"twice":                   {2, func(c *kit.Crawl) error { return c.Visit("http://a.test/short") }, "0s /robots.txt, 1s /short, 8s /short, 15s /short"},
-		"Retry-After is too long": {2, func(c *kit.Crawl) error { return c.Visit("http://a.test/long") }, "0s /robots.txt, 1s /long"},
-		"a body": {1, func(c *kit.Crawl) error { return c.PostRaw("http://a.test/short", []byte("x=1")) },
-			"0s /robots.txt, 1s /short, 8s /short"},
-		"a body that cannot be read again": {1, func(c *kit.Crawl) error {
-			return c.Request(http.MethodPost, "http://a.test/short", onceReader{strings.NewReader("x=1")}, nil, nil)
-		}, "0s /robots.txt, 1s /short"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
-				c := start(t, web, nil, collyrobots.RetryThrottled(tc.n))
-				if err := tc.visit(c); err == nil || len(c.Errs) != 1 {
-					t.Errorf("got %v, OnError got %v; want the response once", err, c.Errs)
-				}
-				kit.WantSchedule(t, web, "a.test", tc.want)
-			})
-		})
-	}
-}
-
-// onceReader is a body that net/http cannot read again.
-type onceReader struct{ r *strings.Reader }
-
-func (o onceReader) Read(p []byte) (int, error) { return o.r.Read(p) }
-
 // TestCachedPagesDoNotWait checks that pages from the collector's cache do not wait, also if links
 // lead to them.
 func TestCachedPagesDoNotWait(t *testing.T) {
@@ -183,59 +138,6 @@ func TestCachedPagesDoNotWait(t *testing.T) {
 		c.Visit("http://a.test/")
 		if took := time.Since(began); took != 11*time.Second || len(web.Log("a.test")) != 25 {
 			t.Errorf("11 expired pages took %v, %d requests in all; want 11s and 25", took, len(web.Log("a.test")))
-		}
-	})
-}
-
-// TestSingle503DoesNotBackOff checks that one 503 in ten pages causes almost no back-off, because
-// some pages of a healthy host may be broken.
-func TestSingle503DoesNotBackOff(t *testing.T) { kit.ForEachClient(t, testSingle503DoesNotBackOff) }
-
-func testSingle503DoesNotBackOff(t *testing.T, start kit.Starter) {
-	for name, tc := range map[string]struct {
-		options []collyrobots.Option
-		most    time.Duration
-	}{
-		"default":     {nil, 2 * time.Second},
-		"no back-off": {[]collyrobots.Option{collyrobots.MaxBackOff(0)}, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			a := robotstest.Pages(40, kit.NoDenys)
-			for i := 3; i < 40; i += 10 {
-				a[fmt.Sprint("/", i)] = 503
-			}
-			kit.InBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
-				c := start(t, web, nil, tc.options...).Follow()
-				began := time.Now()
-				c.Visit("http://a.test/")
-				if took := time.Since(began); took > tc.most || len(c.Pages) != 37 {
-					t.Errorf("%d pages in %v, want 37 in at most %v", len(c.Pages), took, tc.most)
-				}
-			})
-		})
-	}
-}
-
-// TestMaxBackOff checks that the back-off does not exceed MaxBackOff.
-func TestMaxBackOff(t *testing.T) { kit.ForEachClient(t, testMaxBackOff) }
-
-func testMaxBackOff(t *testing.T, start kit.Starter) {
-	busy := 0
-	a := robotstest.Pages(6, kit.NoDenys)
-	a["*"] = func(w http.ResponseWriter, _ *http.Request) {
-		busy++
-		w.WriteHeader(http.StatusTooManyRequests)
-	}
-	for i := range 6 {
-		delete(a, fmt.Sprint("/", i))
-	}
-	kit.InBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
-		c := start(t, web, nil, collyrobots.MaxBackOff(3*time.Second))
-		for i := range 30 {
-			c.Visit(fmt.Sprint("http://a.test/", i))
-		}
-		if s := c.Robots.Stats().Hosts[0]; s.BackOff > 3*time.Second || s.BackOff == 0 || busy != 30 {
-			t.Errorf("%d responses: got stats %+v", busy, s)
 		}
 	})
 }

@@ -8,46 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gocolly/colly/v2"
-
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
-
-// TestCrawlDelayEndsWithItsRobotsTxt checks that the crawl delay of the robots.txt for http no
-// longer applies to https two days after the last request for http.
-func TestCrawlDelayEndsWithItsRobotsTxt(t *testing.T) {
-	kit.ForEachClient(t, testCrawlDelayEndsWithItsRobotsTxt)
-}
-
-func testCrawlDelayEndsWithItsRobotsTxt(t *testing.T, start kit.Starter) {
-	robots := func(out http.ResponseWriter, r *http.Request) {
-		if r.TLS == nil {
-			io.WriteString(out, "User-agent: *\nCrawl-delay: 60\n")
-		}
-	}
-	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": robots, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
-		c := start(t, web, []colly.CollectorOption{colly.AllowURLRevisit()})
-		c.Impolite = true // Verify does not know that the file for http is no longer used
-		for _, u := range []string{"http://a.test/0", "https://a.test/1", "https://a.test/2"} {
-			kit.Must(t, c.Visit(u))
-		}
-		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 1m0s /0, 2m0s /robots.txt, 3m0s /1, 4m0s /2")
-		time.Sleep(48 * time.Hour)
-		web.Reset()
-		for range 3 {
-			kit.Must(t, c.Visit("https://a.test/3"))
-		}
-		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 0s /3, 0s /3, 0s /3")
-		if s := c.Robots.Stats().Hosts[0]; s.CrawlDelay != 0 || s.Delay != 0 {
-			t.Errorf("got stats %+v, want no delay", s)
-		}
-		time.Sleep(time.Second)
-		kit.Must(t, c.Visit("http://a.test/4")) // the file is read again, and its delay applies to both schemes again
-		kit.Must(t, c.Visit("https://a.test/5"))
-		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 0s /3, 0s /3, 0s /3, 1s /robots.txt, 1m1s /4, 2m1s /5")
-	})
-}
 
 // TestCrawlDelayHoldsWhileRobotsTxtIsReadAgain checks that the crawl delay of a file that has
 // expired still applies while the file is read again: to the request for the file, and to the pages
@@ -101,32 +64,6 @@ func testReadingRobotsTxtAgainKeepsItsDelay(t *testing.T, start kit.Starter) {
 	})
 }
 
-// TestCrawlDelayLongerThanFreshness checks a crawl delay that is longer than its robots.txt stays
-// fresh. The file must be read again for each page, and all requests must keep the delay.
-func TestCrawlDelayLongerThanFreshness(t *testing.T) {
-	kit.ForEachClient(t, testCrawlDelayLongerThanFreshness)
-}
-
-func testCrawlDelayLongerThanFreshness(t *testing.T, start kit.Starter) {
-	site := robotstest.Site{"/robots.txt": kit.RobotsFor(time.Hour, "User-agent: *\nCrawl-delay: 7200\n"), "*": robotstest.Page()}
-	for mode, options := range map[string][]colly.CollectorOption{"sync": nil, "async": kit.Async} {
-		t.Run(mode, func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
-				c := start(t, web, options)
-				for i := range 4 {
-					kit.Must(t, c.Visit(fmt.Sprint("http://a.test/", i)))
-					if mode == "async" {
-						time.Sleep(time.Millisecond)
-					}
-				}
-				c.Wait()
-				kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 2h0m0s /0, 4h0m0s /robots.txt, 6h0m0s /1, "+
-					"8h0m0s /robots.txt, 10h0m0s /2, 12h0m0s /robots.txt, 14h0m0s /3")
-			})
-		})
-	}
-}
-
 // TestCrawlDelayHoldsBetweenVisits has a program that pauses between two visits for longer than the
 // file is fresh.
 func TestCrawlDelayHoldsBetweenVisits(t *testing.T) {
@@ -144,39 +81,6 @@ func testCrawlDelayHoldsBetweenVisits(t *testing.T, start kit.Starter) {
 		kit.Must(t, c.Visit("http://a.test/2"))
 		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 2h0m0s /0, 4h0m0s /robots.txt, 6h0m0s /1, 9h0m0s /robots.txt, 11h0m0s /2")
 	})
-}
-
-// TestRetryAfterLongerThanFreshness checks that the crawl delay still applies after a Retry-After
-// that is longer than robots.txt stays fresh.
-func TestRetryAfterLongerThanFreshness(t *testing.T) {
-	kit.ForEachClient(t, testRetryAfterLongerThanFreshness)
-}
-
-func testRetryAfterLongerThanFreshness(t *testing.T, start kit.Starter) {
-	for mode, options := range map[string][]colly.CollectorOption{"sync": nil, "async": kit.Async} {
-		t.Run(mode, func(t *testing.T) {
-			var asked atomic.Int32
-			kit.InBubble(t, robotstest.Sites{"a.test": {
-				"/robots.txt": kit.RobotsFor(5*time.Minute, "User-agent: *\nCrawl-delay: 10\n"),
-				"*": func(out http.ResponseWriter, _ *http.Request) {
-					if asked.Add(1) == 2 {
-						out.Header().Set("Retry-After", "3600")
-						out.WriteHeader(http.StatusTooManyRequests)
-					}
-				},
-			}}, func(t *testing.T, web *robotstest.Web) {
-				c := start(t, web, options)
-				for i := range 6 {
-					c.Visit(fmt.Sprint("http://a.test/", i))
-					if mode == "async" {
-						time.Sleep(time.Millisecond)
-					}
-				}
-				c.Wait()
-				kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 10s /0, 20s /1, 1h0m20s /robots.txt, 1h0m30s /2, 1h0m40s /3, 1h0m50s /4, 1h1m0s /5")
-			})
-		})
-	}
 }
 
 // TestCrawlDelayHoldsWhileRobotsTxtCannotBeRead checks that the last known crawl delay applies

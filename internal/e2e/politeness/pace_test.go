@@ -304,41 +304,6 @@ func testRequestsInFlight(t *testing.T, start kit.Starter) {
 	}
 }
 
-// TestRetryAfterDelaysRetry checks that a retried page waits for the time in Retry-After, and that
-// Check and Stats report this time.
-func TestRetryAfterDelaysRetry(t *testing.T) {
-	asked := 0
-	s := robotstest.Pages(3, kit.NoDenys)
-	s["/0"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked++
-		if asked == 1 {
-			w.Header().Set("Retry-After", "600")
-			w.WriteHeader(http.StatusTooManyRequests)
-		}
-	})
-	kit.InBubble(t, robotstest.Sites{"a.test": s}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil)
-		c.OnError(func(r *colly.Response, _ error) {
-			d, err := c.Robots.Check(t.Context(), "http://a.test/1")
-			if left := time.Until(d.NotBefore); err != nil || left != 10*time.Minute {
-				t.Errorf("Check: NotBefore is in %v (%v), want 10m", left, err)
-			}
-			if s := c.Robots.Stats().Hosts[0]; s.Throttled != 1 || s.NotBefore != d.NotBefore {
-				t.Errorf("got stats %+v", s)
-			}
-			r.Request.Retry()
-		})
-		c.Visit("http://a.test/0")
-		log := web.Log("a.test")
-		if len(log) != 3 || log[2].Time.Sub(log[1].Time) != 10*time.Minute {
-			t.Errorf("requests to a.test: %s, the last after %v; want 3, the last after 10m", kit.URIsOf(log), log[len(log)-1].Time.Sub(log[1].Time))
-		}
-		if !strings.Contains(c.Logged.String(), "slowing down") {
-			t.Errorf("got log %s", c.Logged)
-		}
-	})
-}
-
 // TestRetryAfterDelaysAllPages checks that all pages of a host wait for the time in Retry-After,
 // and that the pages of other hosts do not.
 func TestRetryAfterDelaysAllPages(t *testing.T) { kit.ForEachClient(t, testRetryAfterDelaysAllPages) }

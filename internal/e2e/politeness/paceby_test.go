@@ -7,12 +7,9 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"runtime"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -255,133 +252,6 @@ func sometimesBusy(n int) http.HandlerFunc {
 		}
 		io.WriteString(w, robotstest.Page())
 	}
-}
-
-// TestGroupsByName checks the groups of hosts by their names and addresses.
-func TestGroupsByName(t *testing.T) {
-	lookup := func(_ context.Context, name string) ([]netip.Addr, error) {
-		addresses := map[string]string{
-			"one.test": "192.0.2.7", "two.test": "2001:db8::7 192.0.2.9 192.0.2.7", "six.test": "2001:db8::9 2001:db8::8",
-			"mapped.test": "::ffff:192.0.2.7",
-		}[name]
-		if addresses == "" {
-			return nil, errors.New("no such host")
-		}
-		var found []netip.Addr
-		for _, s := range strings.Fields(addresses) {
-			found = append(found, netip.MustParseAddr(s))
-		}
-		return found, nil
-	}
-	kit.Resolve(t, lookup)
-	for _, test := range []struct {
-		host, address, domain string
-	}{
-		{"one.test", "192.0.2.7", "one.test"},
-		{"two.test", "192.0.2.7", "two.test"},
-		{"one.test:8080", "192.0.2.7", "one.test"},
-		{"six.test", "2001:db8::8", "six.test"},
-		{"mapped.test", "192.0.2.7", "mapped.test"},
-		{"192.0.2.7:81", "192.0.2.7", "192.0.2.7"},
-		{"[2001:db8::8]", "2001:db8::8", "2001:db8::8"},
-		{"unknown.test", "", "unknown.test"},
-		{"www.shop.co.uk", "", "shop.co.uk"},
-		{"alone.own.test", "", ""}, // excluded by ForHosts
-	} {
-		for grouping, want := range map[collyrobots.Grouping]string{collyrobots.ByAddress: test.address, collyrobots.ByDomain: test.domain, collyrobots.ByHost: ""} {
-			kit.InBubble(t, robotstest.Sites{test.host: robotstest.Pages(1, kit.NoDenys)}, func(t *testing.T, web *robotstest.Web) {
-				c := kit.Start(t, web, nil, collyrobots.PaceBy(grouping), collyrobots.ForHosts("*.own.test", collyrobots.PaceBy(collyrobots.ByHost)))
-				if err := c.Visit("http://" + test.host + "/0"); err != nil {
-					t.Errorf("%s: %v", test.host, err)
-				}
-				if got := c.Robots.Stats().Hosts[0].Group; got != want {
-					t.Errorf("%s by %v: group %q, want %q", test.host, grouping, got, want)
-				}
-			})
-		}
-	}
-}
-
-// TestGroupsBehindAProxy checks that names are not looked up if the transport has a proxy, and that
-// each host has its own pace.
-func TestGroupsBehindAProxy(t *testing.T) {
-	kit.Resolve(t, func(_ context.Context, name string) ([]netip.Addr, error) {
-		t.Errorf("%s was looked up", name)
-		return onOneServer(t.Context(), name)
-	})
-	kit.InBubble(t, shops(3, 1, kit.NoDenys), func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, kit.Async, collyrobots.MinDelay(time.Second), collyrobots.PaceBy(collyrobots.ByAddress))
-		c.Transport.Proxy = func(*http.Request) (*url.URL, error) { return url.Parse("http://" + shopName(2)) }
-		c.Visit("http://" + shopName(0) + "/1")
-		c.Visit("http://" + shopName(1) + "/1")
-		c.Wait()
-		for _, host := range c.Robots.Stats().Hosts {
-			if host.Group != "" {
-				t.Errorf("%+v", host)
-			}
-		}
-	})
-}
-
-// A located connection reports an address.
-type located struct {
-	net.Conn
-	address net.Addr
-}
-
-func (l located) RemoteAddr() net.Addr { return l.address }
-
-// TestGroupsByConnection checks that the address of a connection counts if the lookup has failed,
-// or has not returned it.
-func TestGroupsByConnection(t *testing.T) {
-	for name, lookup := range map[string]func(context.Context, string) ([]netip.Addr, error){
-		"failed":  func(context.Context, string) ([]netip.Addr, error) { return nil, errors.New("no such host") },
-		"another": onOneServer,
-	} {
-		t.Run(name, func(t *testing.T) {
-			kit.Resolve(t, lookup)
-			kit.InBubble(t, shops(3, 2, kit.NoDenys), func(t *testing.T, web *robotstest.Web) {
-				c := kit.Start(t, web, kit.Async, collyrobots.MinDelay(time.Second), collyrobots.PrivateNetworks(collyrobots.AllowAll), collyrobots.PaceBy(collyrobots.ByAddress))
-				dial := c.Transport.DialContext
-				c.Transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-					conn, err := dial(ctx, network, address)
-					return located{conn, &net.TCPAddr{IP: net.IPv4(198, 51, 100, 1), Port: 80}}, err
-				}
-				for i := range 3 {
-					c.Visit("http://" + shopName(i) + "/1")
-					c.Visit("http://" + shopName(i) + "/2")
-				}
-				c.Wait()
-				if name == "failed" { // otherwise the hosts change their group one by one
-					wantGap(t, web.Log("")[3:], time.Second) // three robots.txt files come first
-				}
-				for _, host := range c.Robots.Stats().Hosts {
-					if host.Group != "198.51.100.1" || host.SharedWith != 2 {
-						t.Errorf("%+v", host)
-					}
-				}
-			})
-		})
-	}
-}
-
-// TestCloseDuringLookup checks that Close ends a lookup.
-func TestCloseDuringLookup(t *testing.T) {
-	kit.Resolve(t, func(ctx context.Context, _ string) ([]netip.Addr, error) {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	})
-	kit.InBubble(t, shops(1, 1, kit.NoDenys), func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, kit.Async, collyrobots.PaceBy(collyrobots.ByAddress))
-		began := time.Now()
-		c.Visit("http://" + shopName(0) + "/1")
-		time.Sleep(time.Second)
-		c.Robots.Close()
-		c.Wait()
-		if took := time.Since(began); took != time.Second || len(web.Log("")) != 0 {
-			t.Errorf("took %v, %d requests", took, len(web.Log("")))
-		}
-	})
 }
 
 // TestSlowLookup checks that a lookup ends after five seconds, and the host is paced alone.

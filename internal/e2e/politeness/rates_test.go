@@ -1,11 +1,8 @@
 package politeness
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -15,7 +12,6 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
-	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -148,58 +144,6 @@ func TestCheckWhileClosed(t *testing.T) {
 		c.Wait()
 		if got, want := timesOf(web, "a.test"), "0s 1h0m0s 6h0m0s"; got != want {
 			t.Errorf("requests at %s, want %s", got, want)
-		}
-	})
-}
-
-// TestRateSource checks the source of a delay in Stats, in events and in the log.
-func TestRateSource(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		robots := "User-agent: *\nRequest-rate: 1/20s\nVisit-time: 0000-0000\nVisit-time: 0600-2359\nDisallow: /x\n"
-		web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(5, robots)})
-		var events []string
-		seen := func(e collyrobots.Event) {
-			if e.Kind == report.EventStarted || e.Kind == report.EventWaiting {
-				events = append(events, fmt.Sprint(e.Kind, " ", e.Delay, " ", e.Source, " ", e.Line))
-			}
-		}
-		var log bytes.Buffer
-		logger := slog.New(slog.NewTextHandler(&kit.LockedWriter{W: &log}, nil))
-		c := kit.Start(t, web, kit.Async, collyrobots.HonorDelays(), collyrobots.OnEvent(seen), collyrobots.Logger(logger))
-		for i := range 5 {
-			c.Visit(fmt.Sprintf("http://a.test/%d", i+1))
-			synctest.Wait()
-		}
-		source := func() string {
-			h := c.Robots.Stats().Hosts[0]
-			return fmt.Sprint(h.Source, " ", h.Line, " ", h.Delay, " ", h.Waiting)
-		}
-		if got, want := source(), "request_rate 2 20s 5"; got != want {
-			t.Errorf("at first: %s, want %s", got, want)
-		}
-		time.Sleep(70 * time.Second)
-		if got, want := source(), "visit_time 3 20s 3"; got != want {
-			t.Errorf("later: %s, want %s", got, want)
-		}
-		c.Visit("http://a.test/5?again")
-		synctest.Wait()
-		c.Wait()
-		synctest.Wait() // until all events were delivered
-		if got, want := timesOf(web, "a.test"), "0s 20s 40s 6h0m0s 6h0m20s 6h0m40s 6h1m0s"; got != want {
-			t.Errorf("requests at %s, want %s", got, want)
-		}
-		for _, want := range []string{"started 20s request_rate 2", "waiting 20s request_rate 2"} {
-			if !strings.Contains(strings.Join(events, "\n"), want) {
-				t.Errorf("events %q, want one with %q", events, want)
-			}
-		}
-		if strings.Contains(log.String(), "no delay between requests") {
-			t.Errorf("the log says that there is no delay:\n%s", &log)
-		}
-		for _, want := range []string{"because of Request-rate", "because of Visit-time"} {
-			if !strings.Contains(log.String(), want) {
-				t.Errorf("the log has no %q:\n%s", want, &log)
-			}
 		}
 	})
 }

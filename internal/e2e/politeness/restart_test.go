@@ -51,24 +51,6 @@ func TestRestartKeepsDelay(t *testing.T) {
 	}
 }
 
-// TestRestartKeepsDelayBeforeRobotsTxt checks the same for the request for a robots.txt whose
-// record has expired.
-func TestRestartKeepsDelayBeforeRobotsTxt(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, kit.NoDenys)}, func(t *testing.T, web *robotstest.Web) {
-		s := store.Memory()
-		defer s.Close()
-		for range 2 {
-			c := kit.Start(t, web, nil, collyrobots.Store(s), collyrobots.MinDelay(10*time.Second))
-			kit.Must(t, c.Visit("http://a.test/0"))
-			time.Sleep(24*time.Hour - 15*time.Second)
-			kit.Must(t, c.Visit("http://a.test/1"))
-			kit.Must(t, c.Robots.Close())
-			time.Sleep(6 * time.Second) // the record expires after a day
-		}
-		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 10s /0, 23h59m55s /1, 24h0m11s /robots.txt, 24h0m21s /0, 48h0m6s /1")
-	})
-}
-
 // TestRestartKeepsDelayOfExpiredRecord checks that the crawl delay of an expired record applies to
 // the request that fetches robots.txt again, and to each further attempt while that fails.
 func TestRestartKeepsDelayOfExpiredRecord(t *testing.T) {

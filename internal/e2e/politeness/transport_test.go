@@ -255,53 +255,6 @@ func testRedirectOfSlowHost(t *testing.T, start kit.Starter) {
 	})
 }
 
-// TestRedirectThatWouldWaitTooLong checks that a redirect that would wait for the end of a
-// Retry-After fails with ErrRedirectWait, because it holds a slot of a LimitRule.
-func TestRedirectThatWouldWaitTooLong(t *testing.T) {
-	kit.InBubble(t, busyTarget, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, kit.Async)
-		kit.Limited(t, c, &colly.LimitRule{DomainGlob: "*"})
-		for _, page := range []string{"http://busy.test/1", "http://a.test/", "http://fast.test/"} {
-			c.Visit(page)
-			time.Sleep(time.Second)
-		}
-		c.Wait()
-		kit.WantSchedule(t, web, "busy.test", "0s /robots.txt, 0s /1")
-		if err := c.Denied["http://a.test/"]; !errors.Is(err, collyrobots.ErrRedirectWait) || !errors.Is(c.Errs["http://a.test/"], collyrobots.ErrRedirectWait) {
-			t.Errorf("OnDenied got %v, OnError got %v; want ErrRedirectWait", err, c.Errs)
-		}
-		kit.WantSchedule(t, web, "fast.test", "2s /robots.txt, 2s /")
-	})
-}
-
-// busyTarget are sites where a page redirects to a host that asks for a pause of five minutes.
-var busyTarget = robotstest.Sites{
-	"a.test":    {"/robots.txt": 404, "/": robotstest.Redirect("http://busy.test/2")},
-	"fast.test": {"/robots.txt": 404, "/": robotstest.Page()},
-	"busy.test": {"/robots.txt": 404, "/2": robotstest.Page(), "/1": func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Retry-After", "300")
-		w.WriteHeader(http.StatusTooManyRequests)
-	}},
-}
-
-// TestRedirectOfClientWaits checks that a redirect of a client waits as long as its context allows,
-// because it holds no slot.
-func TestRedirectOfClientWaits(t *testing.T) {
-	kit.InBubble(t, busyTarget, func(t *testing.T, web *robotstest.Web) {
-		_, client := kit.NewRobots(t, web)
-		kit.Get(client, "http://busy.test/1")
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-		defer cancel()
-		_, err := client.Do(kit.NewRequest(t, "http://a.test/").WithContext(ctx))
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got error %v, want that of the context", err)
-		}
-		_, err = kit.Get(client, "http://a.test/")
-		kit.Must(t, err)
-		kit.WantSchedule(t, web, "busy.test", "0s /robots.txt, 0s /1, 5m0s /2")
-	})
-}
-
 // TestRedirectsOfPosts checks that 307 and 308 repeat the body, and that 302 and 303 continue with
 // a GET.
 func TestRedirectsOfPosts(t *testing.T) { kit.ForEachClient(t, testRedirectsOfPosts) }

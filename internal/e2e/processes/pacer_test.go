@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -317,33 +315,6 @@ func testTimeoutWithinLease(t *testing.T, start kit.Starter) {
 	})
 }
 
-// TestLeaseExpiresDuringDial checks that nothing is sent with a lease that expired during a slow
-// dial.
-func TestLeaseExpiresDuringDial(t *testing.T) { kit.ForEachClient(t, testLeaseExpiresDuringDial) }
-
-func testLeaseExpiresDuringDial(t *testing.T, start kit.Starter) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 1\n", "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
-		all := processes(t, start, web, 2, kit.Shared(t))
-		if _, err := all[0].Robots.Check(t.Context(), "http://a.test/"); err != nil {
-			t.Fatal(err)
-		}
-		all[0].SetRequestTimeout(0)
-		dial := all[0].Transport.DialContext
-		all[0].Transport.CloseIdleConnections()
-		all[0].Transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-			time.Sleep(40 * time.Second)
-			return dial(ctx, network, address)
-		}
-		visitAll(all, 1, "http://a.test/%d")
-		// The lease of the first process expires at 31 s; its connection is ready at 41 s.
-		log := web.Log("a.test")
-		kit.WantNoSooner(t, web, "a.test", time.Second, 3)
-		if len(all[0].Pages) != 1 || len(all[1].Pages) != 1 || log[2].Elapsed < 41*time.Second {
-			t.Errorf("got errors %v and %v, log %s", all[0].Errs, all[1].Errs, log)
-		}
-	})
-}
-
 // TestAbortedPageReleasesHost checks that the lease of a page that a later callback aborts is
 // released after a delay, although no other request of this process waits for the host.
 func TestAbortedPageReleasesHost(t *testing.T) {
@@ -523,23 +494,6 @@ func (p *counter) Acquire(ctx context.Context, host string, delay time.Duration)
 	l, err := p.MemoryPacer.Acquire(ctx, host, delay)
 	p.Set(func() { p.granted++ })
 	return l, err
-}
-
-// TestFailingPacerIsLoggedOnce checks that a Pacer that fails is logged once, and not for each
-// page.
-func TestFailingPacerIsLoggedOnce(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, kit.NoDenys)}, func(t *testing.T, web *robotstest.Web) {
-		p := kit.Shared(t)
-		logged := new(bytes.Buffer)
-		p.Err = errors.New("down")
-		c := kit.Start(t, web, nil, collyrobots.SharedPace(p), collyrobots.Logger(slog.New(slog.NewTextHandler(logged, nil))))
-		for i := range 50 {
-			c.Visit(fmt.Sprint("http://a.test/", i))
-		}
-		if got := strings.Count(logged.String(), "nothing is sent"); got != 1 || strings.Count(logged.String(), "\n") > 2 {
-			t.Errorf("the failure was logged %d times, want once:\n%s", got, logged)
-		}
-	})
 }
 
 // TestRetryAfterPacerFailure checks that pages that are retried with a pause are fetched once when

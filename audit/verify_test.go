@@ -1,7 +1,6 @@
 package audit_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -110,50 +109,6 @@ func TestVerifyUsage(t *testing.T) {
 	_, faults := verify(t, dir)
 	if len(faults) > 0 {
 		t.Errorf("faults: %q", faults)
-	}
-}
-
-// TestVerifyImpoliteCrawl checks crawls that break the rules.
-func TestVerifyImpoliteCrawl(t *testing.T) {
-	for _, test := range []struct {
-		name  string
-		opts  []collyrobots.Option
-		wants []string // each is in a fault
-	}{
-		{"a dry run", []collyrobots.Option{collyrobots.DryRun()}, []string{"rules: the request was sent although it was denied: rule", "delay: 0s after the last request"}},
-	} {
-		dir := t.TempDir()
-		varied(t, dir, test.opts...)
-		r, faults := verify(t, dir)
-		if r.OK() {
-			t.Errorf("%s: the report is OK", test.name)
-		}
-		for _, want := range test.wants {
-			if !slices.ContainsFunc(faults, func(f string) bool { return strings.Contains(f, want) }) {
-				t.Errorf("%s: no fault contains %q:\n%s", test.name, want, strings.Join(faults, "\n"))
-			}
-		}
-	}
-}
-
-// TestVerifyExceptions checks that options that deviate from a robots.txt are reported.
-func TestVerifyExceptions(t *testing.T) {
-	dir := t.TempDir()
-	varied(t, dir, collyrobots.MaxDelay(time.Second),
-		collyrobots.ForHosts("closed.test", collyrobots.IgnoreRobotsWithPermission()))
-	r, faults := verify(t, dir)
-	var got []string
-	for _, f := range r.Exceptions {
-		got = append(got, f.Host+" "+f.Text)
-	}
-	slices.Sort(got)
-	want := []string{
-		"closed.test IgnoreRobotsWithPermission: robots.txt was not requested",
-		"new.test MaxDelay: the crawl delay of 2s was capped at 1s",
-		"shop.test MaxDelay: the crawl delay of 2s was capped at 1s",
-	}
-	if !r.OK() || !slices.Equal(got, want) {
-		t.Errorf("got the exceptions\n%s\nwant\n%s\nand the faults %q", strings.Join(got, "\n"), strings.Join(want, "\n"), faults)
 	}
 }
 
@@ -373,30 +328,6 @@ func waitUntil(t *testing.T, f func() bool) {
 		if time.Now().After(end) {
 			t.Fatal("not true after a minute")
 		}
-	}
-}
-
-// TestEntriesAreJSON checks the form of the entries.
-func TestEntriesAreJSON(t *testing.T) {
-	dir := t.TempDir()
-	forge(t, dir, events(t)...)
-	names, _ := filepath.Glob(filepath.Join(dir, "tile/entries/000.p/*"))
-	text, err := os.ReadFile(names[len(names)-1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	count := 0
-	for len(text) > 0 {
-		size := int(text[0])<<8 + int(text[1])
-		var e audit.Entry
-		if err := json.Unmarshal(text[2:2+size], &e); err != nil || e.V != 1 || len(e.Salt) != 22 {
-			t.Errorf("%s: %v", text[2:2+size], err)
-		}
-		text = text[2+size:]
-		count++
-	}
-	if count < 10 {
-		t.Errorf("%d entries", count)
 	}
 }
 

@@ -6,22 +6,16 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit/internal/tiles"
-	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/report"
-	"github.com/collyrobots/collyrobots/robotstest"
 )
 
 // TestExportWARCHostileEvents exports events with any bytes in their texts and with impossible times.
@@ -89,76 +83,6 @@ func TestExportWARCHosts(t *testing.T) {
 		if got := records[2].fields["WARC-Target-URI"]; got != test.want {
 			t.Errorf("%q became %q, want %q", test.url, got, test.want)
 		}
-	}
-}
-
-// TestExportWARCCrawlOfHosts exports a crawl of a server with a port, by name, by its IPv4 address
-// and by an IDN.
-func TestExportWARCCrawlOfHosts(t *testing.T) {
-	dir := t.TempDir()
-	urls := []string{"http://a.test:8080/x", "http://127.0.0.1/x", "http://[::1]:81/x", "http://bücher.test/x?a[]=1|2"}
-	synctest.Test(t, func(t *testing.T) {
-		site := robotstest.Site{"/robots.txt": "User-agent: *\nDisallow: /y\n", "*": ""}
-		web := robotstest.New(t, robotstest.Sites{"a.test:8080": site, "127.0.0.1": site, "[::1]:81": site, "xn--bcher-kva.test": site})
-		l := mustOpen(t, dir)
-		crawl(t, l, web, urls, collyrobots.PrivateNetworks(collyrobots.AllowAll))
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-	})
-	records, _ := exportWARC(t, dir)
-	var got []string
-	for _, r := range records {
-		if r.kind() == "resource" || r.kind() == "revisit" {
-			got = append(got, r.kind()+" "+r.fields["WARC-Target-URI"])
-		}
-	}
-	want := []string{"resource http://a.test:8080/robots.txt", "revisit http://127.0.0.1/robots.txt", "revisit http://[::1]:81/robots.txt", "revisit http://xn--bcher-kva.test/robots.txt"}
-	if !slices.Equal(got, want) || !provesWARC(records) {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-}
-
-// TestExportWARCCrawlOfFiles exports a crawl of sites with an empty robots.txt, with large ones, with
-// a compressed one, and with one on another host.
-func TestExportWARCCrawlOfFiles(t *testing.T) {
-	limit := strings.Repeat("# a comment of 32 bytes........\n", dialect.SizeLimit/32)
-	const body = "User-agent: *\nDisallow: /no\n"
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		web := robotstest.New(t, robotstest.Sites{
-			"empty.test": {"/robots.txt": "", "*": ""},
-			"limit.test": {"/robots.txt": limit, "*": ""},
-			"large.test": {"/robots.txt": limit + limit, "*": ""},
-			"zip.test": {"*": "", "/robots.txt": func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("Content-Encoding", "gzip")
-				w.Write(robotstest.Gzip(body))
-			}},
-			"moved.test": {"/robots.txt": robotstest.Redirect("http://zip.test/robots.txt"), "*": ""},
-			"none.test":  {"/robots.txt": http.StatusNotFound, "*": ""},
-		})
-		l := mustOpen(t, dir)
-		crawl(t, l, web, []string{"http://empty.test/", "http://limit.test/", "http://large.test/", "http://zip.test/", "http://moved.test/", "http://none.test/"})
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-	})
-	records, _ := exportWARC(t, dir)
-	var got []string
-	for _, r := range records {
-		if r.kind() == "resource" || r.kind() == "revisit" {
-			got = append(got, fmt.Sprintf("%s %s %d %.28q %s", r.kind(), r.fields["WARC-Target-URI"], len(r.block), r.block, r.fields["WARC-Truncated"]))
-		}
-	}
-	want := []string{
-		`resource http://empty.test/robots.txt 0 "" `,
-		`resource http://limit.test/robots.txt 512000 "# a comment of 32 bytes....." `,
-		`resource http://large.test/robots.txt 512001 "# a comment of 32 bytes....." length`,
-		`resource http://zip.test/robots.txt 28 "User-agent: *\nDisallow: /no\n" `,
-		`revisit http://moved.test/robots.txt 0 "" `,
-	}
-	if !slices.Equal(got, want) || !provesWARC(records) {
-		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 

@@ -190,7 +190,8 @@ func (h *hooks) targetOf(r *colly.Request) judge.Target {
 
 // admit judges a page, and waits for its host as the mode says.
 func (h *hooks) admit(q *gate.Request, r *colly.Request, m gate.Mode) error {
-	q.Describe(h.targetOf(r), h, *r.Headers)
+	t := h.targetOf(r)
+	q.Describe(t, h, *r.Headers)
 	err := h.gate.Admit(h.c.Context, q, m)
 	if h.judge.DryRun {
 		h.tracked.Deny(r, q.Dry()) // until the page has a response

@@ -105,6 +105,14 @@ const (
 	ReasonBudget      Reason = "budget"      // MaxPages allows no further page of the host
 )
 
+// Reasons returns all reasons.
+func Reasons() []Reason {
+	return []Reason{
+		ReasonRule, ReasonNoRule, ReasonNoRobots, ReasonUnreachable, ReasonSiteDown, ReasonDelay,
+		ReasonUsage, ReasonNofollow, ReasonIgnored, ReasonRefused, ReasonBudget,
+	}
+}
+
 // The names of options that change the text of a Decision.
 const (
 	optionRobotsTxt       = "RobotsTxt"

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/collyrobots/collyrobots/dialect"
 )
 
 // The tests of this file read the source. They check that lists which name every option, or every
@@ -73,10 +75,10 @@ func TestEachReasonIsListed(t *testing.T) {
 	}
 	for name, text := range reasons {
 		for file, code := range map[string]string{
-			"metrics/figures/figures.go": "report." + name,
-			"docs/metrics.md":            "`" + text + "`",
-			"docs/troubleshooting.md":    "`" + text + "`",
-			"view/assets/text.js":        text + ":",
+			"report/decision.go":      name + ",",
+			"docs/metrics.md":         "`" + text + "`",
+			"docs/troubleshooting.md": "`" + text + "`",
+			"view/assets/text.js":     text + ":",
 		} {
 			content, err := os.ReadFile(file)
 			must(t, err)
@@ -84,6 +86,23 @@ func TestEachReasonIsListed(t *testing.T) {
 				t.Errorf("%s does not contain %s", file, code)
 			}
 		}
+	}
+}
+
+// TestEachDialectIsListed checks that the issue template offers each dialect, and that package policy
+// has a case for each of them.
+func TestEachDialectIsListed(t *testing.T) {
+	table := textOf(t, "internal/policy/access.go")
+	var names []string
+	for _, d := range dialect.All() {
+		names = append(names, d.String())
+	}
+	want := "options: [" + strings.Join(names, ", ") + "]"
+	if !strings.Contains(textOf(t, ".github/ISSUE_TEMPLATE/1-decision.yml"), want) {
+		t.Errorf("the issue template has no line %s", want)
+	}
+	if n := strings.Count(table, "\tcase dialect."); n != len(names) {
+		t.Errorf("tableOf has %d cases, want one for each of %v", n, names)
 	}
 }
 

@@ -19,18 +19,18 @@ type lines struct {
 // budget is how many lines each module may have. Lower a number when the module has become smaller.
 // A commit that raises a number says what the lines buy.
 var budget = map[string]lines{
-	".":                   {product: 53900, tests: 75000},
+	".":                   {product: 53200, tests: 69700},
 	".ci/tools":           {product: 1000, tests: 300},
-	"audit":               {product: 5300, tests: 7500},
-	"cmd/collyrobots":     {product: 11800, tests: 8200},
-	"examples/more":       {product: 2000, tests: 1200},
-	"frontier":            {product: 3700, tests: 4900},
-	"hostqueue":           {product: 1600, tests: 2000},
+	"audit":               {product: 4400, tests: 5900},
+	"cmd/collyrobots":     {product: 11700, tests: 8000},
+	"examples/more":       {product: 600, tests: 500},
+	"frontier":            {product: 3600, tests: 2900},
+	"hostqueue":           {product: 1600, tests: 1800},
 	"internal/benchmarks": {product: 800, tests: 2500},
 	"internal/interop":    {product: 200, tests: 2700},
-	"metrics/otel":        {product: 600, tests: 1200},
-	"metrics/prom":        {product: 200, tests: 1000},
-	"store/redisstore":    {product: 1100, tests: 3500},
+	"metrics/otel":        {product: 600, tests: 1000},
+	"metrics/prom":        {product: 200, tests: 700},
+	"store/redisstore":    {product: 1100, tests: 2400},
 }
 
 // TestLines prints how many lines each module has, as wc -l counts them, and checks that no module

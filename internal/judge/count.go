@@ -17,7 +17,7 @@ type decisions struct {
 
 func newDecisions() *decisions {
 	d := &decisions{known: make(map[report.Reason]*atomic.Int64)}
-	for _, r := range []report.Reason{report.ReasonRule, report.ReasonNoRule, report.ReasonNoRobots, report.ReasonUnreachable, report.ReasonSiteDown, report.ReasonDelay, report.ReasonUsage, report.ReasonIgnored, report.ReasonNofollow, report.ReasonRefused, report.ReasonBudget} {
+	for _, r := range report.Reasons() {
 		d.known[r] = new(atomic.Int64)
 	}
 	return d

@@ -223,8 +223,11 @@ var temoto = accessTable{
 	ignoresDelay:    true,
 }
 
+// tableOf returns the table of a dialect. Each dialect has a case here.
 func tableOf(d dialect.Dialect) *accessTable {
 	switch d {
+	case dialect.RFC9309():
+		return &rfc9309
 	case dialect.Google():
 		return &google
 	case dialect.CocCoc():
@@ -237,7 +240,6 @@ func tableOf(d dialect.Dialect) *accessTable {
 		return &yandex
 	case dialect.Seznam():
 		return &seznam
-	default:
-		return &rfc9309
 	}
+	panic("policy: no accessTable for the dialect " + d.String())
 }

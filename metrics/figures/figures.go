@@ -68,8 +68,8 @@ var (
 	})}
 	class        = Label{"class", []string{"1xx", "2xx", "3xx", "4xx", "5xx", Other, "none"}}
 	status       = Label{"status", []string{"429", "503"}}
-	reason       = Label{"reason", texts(reasons)}
-	denial       = Label{"reason", append(texts(reasons), Other)}
+	reason       = Label{"reason", texts(report.Reasons())}
+	denial       = Label{"reason", append(texts(report.Reasons()), Other)}
 	robotsStatus = Label{"robots_status", texts([]report.RobotsStatus{
 		report.RobotsRules, report.RobotsNone, report.RobotsUnreachable, report.RobotsSiteDown,
 	})}
@@ -88,12 +88,6 @@ var (
 	}}
 	signature = Label{"outcome", []string{"signed", "failed"}}
 )
-
-var reasons = []report.Reason{
-	report.ReasonRule, report.ReasonNoRule, report.ReasonNoRobots, report.ReasonUnreachable,
-	report.ReasonSiteDown, report.ReasonDelay, report.ReasonUsage, report.ReasonNofollow,
-	report.ReasonIgnored, report.ReasonRefused, report.ReasonBudget,
-}
 
 func texts[S ~string](codes []S) []string {
 	texts := make([]string, len(codes))

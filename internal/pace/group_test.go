@@ -1,7 +1,11 @@
 package pace
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -271,4 +275,118 @@ func namesInAShard(hosts *Hosts, n int) []string {
 		}
 	}
 	return names
+}
+
+// TestLeasesOfAGroup checks that the Pacer gets the name of the group.
+func TestLeasesOfAGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var names []string
+		hosts := New(func(string) *Rules { return &Rules{MinDelay: time.Second, Shares: true} })
+		hosts.UsePacer(namedPacer(func(host string) {
+			mu.Lock()
+			defer mu.Unlock()
+			names = append(names, host)
+		}))
+		w := &town{world: &world{t: t, start: time.Now()}, hosts: hosts}
+		w.pages(w.at("a.test", "g"), 1)
+		w.pages(w.at("b.test", "g"), 1)
+		w.pages(w.at("c.test", ""), 1)
+		time.Sleep(time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		if want := []string{"g", "c.test", "g"}; !slices.Equal(names, want) {
+			t.Errorf("asked for %q, want %q", names, want)
+		}
+		hosts.Close(nil)
+	})
+}
+
+// A namedPacer grants every request, and calls a function with the name of the host.
+type namedPacer func(host string)
+
+func (f namedPacer) Acquire(_ context.Context, host string, _ time.Duration) (Lease, error) {
+	f(host)
+	return &deskLease{desk: new(desk), until: time.Now().Add(time.Minute)}, nil
+}
+
+func TestMaxInFlightOfAGroup(t *testing.T) {
+	inTown(t, Rules{MaxInFlight: 1}, func(t *testing.T, w *town) {
+		a, b := w.at("a.test", "g"), w.at("b.test", "g")
+		ticket := new(Ticket)
+		if err := a.Start(t.Context(), ticket, true); err != nil {
+			t.Error(err)
+		}
+		w.pages(b, 1)
+		time.Sleep(time.Second)
+		ticket.End()
+		time.Sleep(time.Second)
+		w.check("1s b.test/0")
+	})
+}
+
+// TestCanceledInAGroup ends the tickets of a host while they wait in the queue and behind it.
+func TestCanceledInAGroup(t *testing.T) {
+	for _, first := range []int{0, 1, 2} {
+		inTown(t, Rules{MinDelay: time.Second}, func(t *testing.T, w *town) {
+			a, b := w.at("a.test", "g"), w.at("b.test", "g")
+			w.pages(b, 1)
+			var ends []context.CancelFunc
+			for range 3 {
+				ctx, cancel := context.WithCancel(t.Context())
+				ends = append(ends, cancel)
+				go func() {
+					ticket := new(Ticket)
+					err := a.Enter(ctx, ticket)
+					if !errors.Is(err, context.Canceled) {
+						t.Error(err)
+					}
+				}()
+				synctest.Wait()
+			}
+			for i := range ends {
+				ends[(first+i)%3]()
+				synctest.Wait()
+			}
+			w.pages(b, 1)
+			time.Sleep(time.Minute)
+			w.check("0s b.test/0\n1s b.test/0")
+		})
+	}
+}
+
+func TestComplaintSlowsAllOfAGroup(t *testing.T) {
+	inTown(t, Rules{}, func(t *testing.T, w *town) {
+		a, b := w.at("a.test", "g"), w.at("b.test", "g")
+		ticket := new(Ticket)
+		if err := a.Start(t.Context(), ticket, true); err != nil {
+			t.Error(err)
+		}
+		if !a.SlowDown(time.Now(), ticket, 30*time.Second) {
+			t.Error("the complaint was not new")
+		}
+		ticket.End()
+		w.pages(b, 1)
+		time.Sleep(time.Minute)
+		w.check("30s b.test/0")
+		if a, b := a.Stats(time.Now()), b.Stats(time.Now()); a.Throttled != 1 || b.Throttled != 0 {
+			t.Errorf("%d and %d incidents", a.Throttled, b.Throttled)
+		}
+	})
+}
+
+// TestUnusedTurnInAGroup lets the only host in the queue take its turn and not use it. The next
+// ticket of the same host follows after one delay.
+func TestUnusedTurnInAGroup(t *testing.T) {
+	inTown(t, Rules{MinDelay: time.Second}, func(t *testing.T, w *town) {
+		a := w.at("a.test", "g")
+		unused := new(Ticket)
+		if err := a.Enter(t.Context(), unused); err != nil {
+			t.Error(err)
+		}
+		w.pages(a, 2)
+		time.Sleep(time.Minute)
+		w.check("1s a.test/0\n2s a.test/1")
+		unused.End()
+	})
 }

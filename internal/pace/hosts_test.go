@@ -412,3 +412,12 @@ func BenchmarkRequestWithoutDelay(b *testing.B) {
 		passOnce(h, ticket)
 	}
 }
+
+func TestInsertKeepsTheFirstHost(t *testing.T) {
+	hosts := noRules()
+	s := &hosts.shards[0]
+	first, _ := s.insert(1, hosts.host("a.test"))
+	if second, _ := s.insert(1, hosts.host("a.test")); second != first || first.nextInRing != first {
+		t.Error("insert kept two hosts with the same name")
+	}
+}

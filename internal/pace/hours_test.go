@@ -308,3 +308,19 @@ func setClock(t *time.Time, step time.Duration) {
 	(*layout)(unsafe.Pointer(&wall)).ext = (*layout)(unsafe.Pointer(t)).ext
 	*t = wall
 }
+
+// TestNeverOpen checks a schedule that does not say when it opens.
+func TestNeverOpen(t *testing.T) {
+	underRules(t, Rules{Hours: shut{}}, func(t *testing.T, w *world) {
+		s := w.Stats(time.Now())
+		if !s.Opens.IsZero() || !s.Closes.IsZero() {
+			t.Errorf("opens at %v, closes at %v", s.Opens, s.Closes)
+		}
+		w.LastStart(time.Now(), 3, 1) // must return
+	})
+}
+
+// shut is always closed.
+type shut struct{}
+
+func (shut) At(time.Time) Slot { return Slot{Closed: true} }

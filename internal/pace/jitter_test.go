@@ -156,3 +156,41 @@ func TestJoinKeepsTheShare(t *testing.T) {
 3s page`)
 	})
 }
+
+// TestJitterStats checks that a host tells the next start with the random share, that the share does not
+// change while requests wait, and that the smallest gap is compared with the delay.
+func TestJitterStats(t *testing.T) {
+	share := &sameNumber{value: 0.5}
+	rules := Rules{MinDelay: time.Second, Jitter: 0.5, numbers: share}
+	underRules(t, rules, func(t *testing.T, w *world) {
+		w.once()
+		want := w.start.Add(1250 * time.Millisecond)
+		share.value = 1
+		for range 3 {
+			s := w.Stats(time.Now())
+			if !s.NextStart.Equal(want) || s.Delay != time.Second || s.Cause != MinDelay {
+				t.Errorf("next start %v, delay %v, %s", s.NextStart.Sub(w.start), s.Delay, s.Cause)
+			}
+			if next, _ := w.NextStart(time.Now()); !next.Equal(want) {
+				t.Errorf("NextStart = %v", next.Sub(w.start))
+			}
+			time.Sleep(300 * time.Millisecond)
+		}
+		w.pass(t.Context())
+		w.note("page")
+		var last Ticket
+		w.Start(t.Context(), &last, true)
+		w.note("redirect")
+		if s := last.Start(); s.Gap != 1500*time.Millisecond || s.Delay != time.Second {
+			t.Errorf("the start has gap %v and delay %v", s.Gap, s.Delay)
+		}
+		last.End()
+		if s := w.Stats(time.Now()); s.MinGap != 1250*time.Millisecond || s.GapOverDelay != 1.25 {
+			t.Errorf("smallest gap %v, over the delay %v", s.MinGap, s.GapOverDelay)
+		}
+		w.check(`
+1.25s page
+2.75s redirect`)
+		share.value = 0.5
+	})
+}

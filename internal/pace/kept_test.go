@@ -193,3 +193,42 @@ func TestDryRunKeepsNoPace(t *testing.T) {
 		}
 	})
 }
+
+// TestRestartForgetsDelay checks that a delay which a robots.txt no longer asks for is not
+// restored.
+func TestRestartForgetsDelay(t *testing.T) {
+	restarts(t, Rules{}, func(t *testing.T, n *notebook, start func() *town) {
+		first := start()
+		h := first.at("a.test", "")
+		first.wantStart(h, 0)
+		robotsAsks(h, "http", 20*time.Second)
+		robotsAsks(h, "http", 0)
+		again := start()
+		again.wantStart(again.at("a.test", ""), 0)
+	})
+}
+
+func TestRestartKeepsGroup(t *testing.T) {
+	restarts(t, Rules{MinDelay: 2 * time.Second}, func(t *testing.T, n *notebook, start func() *town) {
+		first := start()
+		h := first.at("a.test", "group")
+		first.wantStart(h, 0)
+		robotsAsks(h, "http", 10*time.Second)
+		again := start()
+		again.wantStart(again.at("b.test", "group"), 10*time.Second)
+		again.wantStart(again.at("a.test", "group"), 20*time.Second)
+		again.wantStart(again.at("new.test", ""), 20*time.Second)
+	})
+}
+
+// TestRestartBeforeTheFirstResponse checks that the process may be killed as soon as a request has
+// started.
+func TestRestartBeforeTheFirstResponse(t *testing.T) {
+	restarts(t, Rules{MinDelay: time.Second}, func(t *testing.T, n *notebook, start func() *town) {
+		for i := range 5 { // a process each
+			w := start()
+			at := time.Duration(i) * time.Second
+			w.wantStart(w.at("a.test", ""), at)
+		}
+	})
+}

@@ -379,3 +379,67 @@ func TestCloseInRelease(t *testing.T) {
 	}
 	d.want(t, 1, "false 1h0m0s")
 }
+
+// TestInvalidLease checks that a lease that is not valid is not used, and that it is released as
+// not sent.
+func TestInvalidLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, sendable := new(desk), time.Second
+		d.grant = func(context.Context, time.Duration) (Lease, error) {
+			return &briefLease{d.leaseFor(time.Minute), time.Now().Add(sendable)}, nil
+		}
+		_, h := sharedHost(d, Rules{MinDelay: time.Hour})
+		var ticket Ticket
+		h.Enter(t.Context(), &ticket)
+		time.Sleep(sendable)
+		h.Start(t.Context(), &ticket, true)
+		d.want(t, 2, "false 1h0m0s")
+		if !ticket.Valid() {
+			t.Error("Start used a lease that is not valid")
+		}
+		time.Sleep(sendable)
+		if ticket.Valid() {
+			t.Error("Valid = true after the lease has become invalid")
+		}
+		ticket.End()
+		d.want(t, 2, "false 1h0m0s", "false 1h0m0s")
+	})
+}
+
+// A briefLease becomes invalid before its deadline.
+type briefLease struct {
+	Lease
+	until time.Time
+}
+
+func (l *briefLease) Valid() bool { return time.Now().Before(l.until) }
+
+// TestEndCancelsAcquire checks that the end of a ticket cancels the call of the Pacer for it.
+func TestEndCancelsAcquire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := new(desk)
+		d.grant = func(ctx context.Context, _ time.Duration) (Lease, error) {
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		}
+		endWhileAsking(t, d)
+	})
+}
+
+// TestStartTakesTheLeaseOfAPage checks that a request in Start takes the lease of the page that
+// Enter has admitted, and that the page gets another lease.
+func TestStartTakesTheLeaseOfAPage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := new(desk)
+		d.grant = func(context.Context, time.Duration) (Lease, error) { return d.leaseFor(time.Minute), nil }
+		_, h := sharedHost(d, Rules{MinDelay: time.Second})
+		var page, robots Ticket
+		h.Enter(t.Context(), &page)
+		h.Start(t.Context(), &robots, true)
+		d.want(t, 1)
+		robots.End()
+		h.Start(t.Context(), &page, true)
+		page.End()
+		d.want(t, 2, "true 1s", "true 1s")
+	})
+}

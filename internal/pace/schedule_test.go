@@ -213,3 +213,64 @@ func TestScheduleStats(t *testing.T) {
 		ticket.End()
 	})
 }
+
+// TestVeryLongRate checks that a delay of years beside a short one is found step by step.
+func TestVeryLongRate(t *testing.T) {
+	inBubble(t, 0, func(t *testing.T, w *world) {
+		w.plans(period{delay: 200 * 365 * 24 * time.Hour}, period{from: 12 * time.Hour, closed: true})
+		w.once()
+		began := time.Now()
+		next := w.Stats(began).NextStart
+		if next.Sub(began) < 24*time.Hour {
+			t.Errorf("the next start is at %v", next)
+		}
+		if took := time.Since(began); took > 0 {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+// TestSchedulesOfSources checks that the schedules of several sources all apply.
+func TestSchedulesOfSources(t *testing.T) {
+	inBubble(t, 0, func(t *testing.T, w *world) {
+		w.plans(period{delay: time.Second}, period{from: 3 * time.Second, closed: true}, period{from: time.Minute, delay: time.Second})
+		https := daily{{delay: 2 * time.Second}, {from: 61 * time.Second, delay: 5 * time.Second}}
+		w.SetSchedule(time.Now(), Source{Scheme: "https"}, &https, time.Time{})
+		w.pages(5)
+		time.Sleep(2 * time.Minute)
+		w.check(`
+0s page 0
+2s page 1
+1m0s page 2
+1m5s page 3
+1m10s page 4`)
+	})
+}
+
+// TestRobotsTxtWhileClosed checks that a robots.txt is read while the host is closed, although a
+// page waits in Start, and that it keeps the delay.
+func TestRobotsTxtWhileClosed(t *testing.T) {
+	inBubble(t, 0, func(t *testing.T, w *world) {
+		w.plans(period{delay: time.Minute, closed: true}, period{from: time.Hour, delay: time.Minute})
+		go func() {
+			w.once()
+			w.note("redirect")
+		}()
+		synctest.Wait()
+		w.pages(1)
+		for range 2 {
+			var ticket Ticket
+			ticket.Renew()
+			if err := w.send(t.Context(), &ticket, true); err != nil {
+				t.Error(err)
+			}
+			w.note("robots.txt")
+		}
+		time.Sleep(2 * time.Hour)
+		w.check(`
+0s robots.txt
+1m0s robots.txt
+1h0m0s redirect
+1h1m0s page 0`)
+	})
+}

@@ -323,3 +323,92 @@ func (l *countedLease) Release(bool, time.Duration, time.Time) {
 	defer l.pacer.mu.Unlock()
 	l.pacer.released++
 }
+
+// TestTotalRateOfDryRun checks that a dry run neither waits nor takes tokens.
+func TestTotalRateOfDryRun(t *testing.T) {
+	underRate(t, 1, 1, Rules{Free: true}, func(t *testing.T, w *town) {
+		for range 3 {
+			w.goRequest(t.Context(), "a.test")
+		}
+		w.check(`
+0s a.test
+0s a.test
+0s a.test`)
+		if s := w.hosts.At(time.Now(), "a.test").Stats(time.Now()); s.RateWait != 0 || s.Cause != "" {
+			t.Errorf("a request waits %v because of %s", s.RateWait, s.Cause)
+		}
+	})
+}
+
+// TestTotalRateAndHours checks a host that closes while its request waits for the rate.
+func TestTotalRateAndHours(t *testing.T) {
+	underRate(t, 0.5, 1, Rules{}, func(t *testing.T, w *town) {
+		day := closedBetween{w.start.Add(time.Second), w.start.Add(time.Hour)}
+		w.hosts.At(time.Now(), "a.test").SetSchedule(time.Now(), Source{Scheme: "http"}, day, time.Time{})
+		w.goRequest(t.Context(), "c.test")
+		w.goRequest(t.Context(), "a.test")
+		w.goRequest(t.Context(), "b.test")
+		time.Sleep(2 * time.Hour)
+		w.check(`
+0s c.test
+2s b.test
+1h0m0s a.test`)
+	})
+}
+
+// A closedBetween is a schedule that closes a host between two times.
+type closedBetween struct{ from, to time.Time }
+
+func (s closedBetween) At(t time.Time) Slot {
+	switch {
+	case t.Before(s.from):
+		return Slot{Until: s.from}
+	case t.Before(s.to):
+		return Slot{Closed: true, Until: s.to}
+	}
+	return Slot{}
+}
+
+// TestTotalRateAndRetryAfter checks that a host that may no longer be asked leaves the queue, and
+// the next request takes its token.
+func TestTotalRateAndRetryAfter(t *testing.T) {
+	underRate(t, 1, 1, Rules{}, func(t *testing.T, w *town) {
+		a := w.hosts.At(time.Now(), "a.test")
+		var first Ticket
+		if err := a.Start(t.Context(), &first, true); err != nil {
+			t.Fatal(err)
+		}
+		w.goRequest(t.Context(), "a.test")
+		w.goRequest(t.Context(), "b.test")
+		a.SlowDown(time.Now(), &first, 30*time.Second)
+		first.End()
+		time.Sleep(time.Minute)
+		w.check(`
+1s b.test
+30s a.test`)
+	})
+}
+
+// TestStartNowUnderTotalRate checks that StartNow takes a token or leaves nothing behind.
+func TestStartNowUnderTotalRate(t *testing.T) {
+	underRate(t, 1, 1, Rules{}, func(t *testing.T, w *town) {
+		var a, b Ticket
+		start := func(ticket *Ticket, host string) (time.Duration, bool) {
+			return w.hosts.At(time.Now(), host).StartNow(time.Now(), ticket, true)
+		}
+		if wait, ok := start(&a, "a.test"); wait != 0 || !ok {
+			t.Errorf("got %v, %t", wait, ok)
+		}
+		for range 3 {
+			if wait, ok := start(&b, "b.test"); wait != time.Second || ok {
+				t.Errorf("got %v, %t", wait, ok)
+			}
+		}
+		time.Sleep(time.Second)
+		if wait, ok := start(&b, "b.test"); wait != 0 || !ok {
+			t.Errorf("got %v, %t", wait, ok)
+		}
+		a.End()
+		b.End()
+	})
+}

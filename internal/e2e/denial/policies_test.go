@@ -22,42 +22,6 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-// TestUnreadableRobotsTxt checks which responses to GET /robots.txt allow the page under each
-// dialect, and that a denial is logged with the URL of the file.
-func TestUnreadableRobotsTxt(t *testing.T) {
-	cases := []struct {
-		name    string
-		dialect dialect.Dialect
-		answer  any
-		reason  report.Reason // of the denial; empty if the page is allowed
-	}{
-		{"RFC9309/503", dialect.RFC9309(), 503, report.ReasonUnreachable},
-		{"RFC9309/404", dialect.RFC9309(), 404, ""},
-		{"RFC9309/reset", dialect.RFC9309(), kit.Drop, report.ReasonUnreachable},
-		{"Google/429", dialect.Google(), 429, report.ReasonUnreachable},
-		{"CocCoc/reset", dialect.CocCoc(), kit.Drop, report.ReasonSiteDown},
-	}
-	for _, tc := range cases {
-		t.Run(tc.name, func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": tc.answer, "/": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
-				c := kit.Start(t, web, nil, collyrobots.Dialect(tc.dialect))
-				c.Impolite = tc.dialect != dialect.RFC9309()
-				c.Visit("http://a.test/")
-				asked := strings.HasSuffix(kit.URIsOf(web.Log("a.test")), " /")
-				if asked != (tc.reason == "") {
-					t.Errorf("got requests %s to a.test", kit.URIsOf(web.Log("a.test")))
-				}
-				if tc.reason != "" {
-					kit.WantDenied(t, c, "http://a.test/", tc.reason, 0)
-					if !strings.Contains(c.Logged.String(), "a.test/robots.txt") {
-						t.Errorf("got log %q, want one with the URL of robots.txt", c.Logged.String())
-					}
-				}
-			})
-		})
-	}
-}
-
 // TestRobotsTxtRequestHasNoCredentials checks that robots.txt is fetched once, with the user agent
 // and without the other headers and cookies of the collector.
 func TestRobotsTxtRequestHasNoCredentials(t *testing.T) {

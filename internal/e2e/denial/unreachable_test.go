@@ -82,21 +82,6 @@ func testUnreachableHost(t *testing.T, start kit.Starter) {
 	}
 }
 
-// TestUnreachableRobotsTxt checks that a page of a host whose robots.txt cannot be read is denied
-// in the same way.
-func TestUnreachableRobotsTxt(t *testing.T) { kit.ForEachClient(t, testUnreachableRobotsTxt) }
-
-func testUnreachableRobotsTxt(t *testing.T, start kit.Starter) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": 503, "/": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
-		c := start(t, web, nil)
-		err := c.Collector.Collector.Visit("http://a.test/")
-		if !errors.Is(err, colly.ErrRobotsTxtBlocked) || c.Errs["http://a.test/"] != err {
-			t.Errorf("Visit returned %v, OnError got %v", err, c.Errs)
-		}
-		kit.WantDenied(t, c, "http://a.test/", report.ReasonUnreachable, 0)
-	})
-}
-
 // TestUnreachableSchemeDoesNotDelayOther checks that pages that cannot be fetched take no start
 // from other pages. Here http does not respond, and https does.
 func TestUnreachableSchemeDoesNotDelayOther(t *testing.T) {

@@ -3,7 +3,6 @@ package processes
 import (
 	"errors"
 	"fmt"
-	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -70,36 +69,6 @@ func TestShardOfSpellings(t *testing.T) {
 			if got, err := collyrobots.ShardOf(u, 1000); got != want || err != nil {
 				t.Errorf("%s: got shard %d, %v; %s has %d", u, got, err, same[0], want)
 			}
-		}
-	}
-}
-
-// TestShardsAreEven checks that hosts are distributed evenly, and that with one more process only
-// the hosts move that it gets.
-func TestShardsAreEven(t *testing.T) {
-	const hosts = 20_000
-	for _, n := range []int{2, 4, 10, 100} {
-		count, moved := make([]int, n+1), 0
-		for i := range hosts {
-			u := fmt.Sprintf("http://host%d.example/", i)
-			before, _ := collyrobots.ShardOf(u, n)
-			after, _ := collyrobots.ShardOf(u, n+1)
-			count[before]++
-			if before != after {
-				moved++
-				if after != n {
-					t.Fatalf("%s moved from %d to %d of %d", u, before, after, n+1)
-				}
-			}
-		}
-		mean := float64(hosts) / float64(n)
-		for i, got := range count[:n] {
-			if math.Abs(float64(got)-mean) > 5*math.Sqrt(mean) {
-				t.Errorf("shard %d of %d has %d hosts of %d", i, n, got, hosts)
-			}
-		}
-		if want := float64(hosts) / float64(n+1); math.Abs(float64(moved)-want) > 5*math.Sqrt(want) {
-			t.Errorf("%d hosts moved from %d to %d shards, want about %.0f", moved, n, n+1, want)
 		}
 	}
 }

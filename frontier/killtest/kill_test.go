@@ -26,6 +26,14 @@ func TestMain(m *testing.M) {
 	if job := os.Getenv(spiderVariable); job != "" {
 		os.Exit(spiderMain(job))
 	}
+	if server, dir, ok := strings.Cut(os.Getenv(paceVariable), " "); ok {
+		err := paceMain(server, dir)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -24,7 +24,7 @@ var budget = map[string]lines{
 	"audit":               {product: 4400, tests: 5900},
 	"cmd/collyrobots":     {product: 11700, tests: 8000},
 	"examples/more":       {product: 600, tests: 500},
-	"frontier":            {product: 3600, tests: 2900},
+	"frontier":            {product: 3600, tests: 3000},
 	"hostqueue":           {product: 1600, tests: 1800},
 	"internal/benchmarks": {product: 800, tests: 2500},
 	"internal/interop":    {product: 200, tests: 2700},

@@ -598,3 +598,32 @@ func (c *carrying) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	return c.seam.Transport().RoundTrip(req)
 }
+
+// TestPlaceOfRedirect checks that a redirect gives its place back before its body is closed, because a
+// redirect handler may request the same host, and that other responses do not.
+func TestPlaceOfRedirect(t *testing.T) {
+	settings := judge.HostSettings{Pace: pace.Rules{MinDelay: time.Second}}
+	inBubble(t, setup{settings: settings}, robotstest.Sites{"a.test": {"/moved": robotstest.Redirect("/1"), "/1": "x"}}, func(w *world) {
+		for path, busy := range map[string]bool{"/moved": false, "/1": true} {
+			req := (&http.Request{URL: mustParse("http://a.test" + path), Header: http.Header{"User-Agent": {"Bot"}}}).WithContext(w.t.Context())
+			resp, err := w.client.Transport.RoundTrip(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := w.Wire.Hosts.At(time.Now(), "a.test").Stats(time.Now()).Busy; got != busy {
+				t.Errorf("%s: the host is busy: %t, want %t", path, got, busy)
+			}
+			resp.Body.Close()
+		}
+	})
+}
+
+// TestThrottledPageIsCounted checks that a page with status 429 counts as a page, because the spider gets it.
+func TestThrottledPageIsCounted(t *testing.T) {
+	inBubble(t, setup{}, robotstest.Sites{"a.test": {"/1": 429}}, func(w *world) {
+		w.get(w.client, mustParse("http://a.test/1"))
+		if n := w.Wire.Hosts.At(time.Now(), "a.test").Stats(time.Now()).Pages; n != 1 {
+			t.Errorf("%d pages are counted, want 1", n)
+		}
+	})
+}

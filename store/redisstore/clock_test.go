@@ -50,11 +50,14 @@ func (c *clock) jump(d time.Duration) {
 	c.server.SetTime(time.Now().Add(c.ahead))
 }
 
+// open returns a Store that waits for minutes until the server answers. The server compiles a script
+// each time that it runs one, and New runs 256 of them, which takes seconds on a busy machine.
 func (c *clock) open(t *testing.T, options ...redisstore.Option) *redisstore.Store {
 	t.Helper()
-	client := redis.NewClient(&redis.Options{Addr: c.server.Addr()})
+	const patience = 5 * time.Minute
+	client := redis.NewClient(&redis.Options{Addr: c.server.Addr(), ReadTimeout: patience})
 	t.Cleanup(func() { client.Close() })
-	return open(t, client, options...)
+	return open(t, client, append(options, redisstore.Patience(patience))...)
 }
 
 // passes is like takes for a server with a clock. Such a clock is set about once in a

@@ -74,6 +74,8 @@ func TestKilledAgainAndAgain(t *testing.T) {
 	killed := 0
 	for killed < kills {
 		c := web.Command(t, args...)
+		var progress strings.Builder
+		c.Stderr = &progress
 		if err := c.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +83,7 @@ func TestKilledAgainAndAgain(t *testing.T) {
 		err := c.Wait()
 		if kill.Stop() { // the crawl has ended
 			if err != nil {
-				t.Fatalf("seed %d: after %d kills: %v", seed, killed, err)
+				t.Fatalf("seed %d: after %d kills: %v\n%s", seed, killed, err, progress.String())
 			}
 			break
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/judge"
 	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/internal/track"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // hooks are the callbacks that the plugin registers with one collector, in the order of Colly's
@@ -431,9 +432,9 @@ func (h *hooks) expectHook(r *colly.Request) {
 func (h *hooks) countLate(r *colly.Response, q *gate.Request) {
 	switch {
 	case q != nil && r.StatusCode != 0:
-		q.Host.Count(1, 0)
+		q.Host.Count(report.HostCounts{Pages: 1})
 	case q == nil && exchange.IsRedirect(r.StatusCode):
-		h.judge.Wire.Hosts.At(time.Now(), hostname.Of(r.Request.URL)).Count(1, 0)
+		h.judge.Wire.Hosts.At(time.Now(), hostname.Of(r.Request.URL)).Count(report.HostCounts{Pages: 1})
 	}
 }
 
@@ -478,7 +479,7 @@ func (ctl *controller) Redirected(req *http.Request, err error) {
 		return // the program handles the redirect, or another page is its target
 	}
 	from := hostname.Of(req.Response.Request.URL)
-	ctl.core.judge.Wire.Hosts.At(time.Now(), from).CountFailure()
+	ctl.core.judge.Wire.Hosts.At(time.Now(), from).Count(report.HostCounts{Failed: 1})
 	ctl.core.judge.Report.TellGivenUp(req.URL, err, true, gate.IDsOf(req.Response))
 }
 
@@ -491,7 +492,7 @@ func (c root) Refused(ctx context.Context, q *gate.Request, err error) error {
 	u := q.URL()
 	failed := o.isFailure() && !o.isEnd(ctx)
 	if failed {
-		c.judge.Wire.Hosts.At(time.Now(), hostname.Of(u)).CountFailure()
+		c.judge.Wire.Hosts.At(time.Now(), hostname.Of(u)).Count(report.HostCounts{Failed: 1})
 	}
 	switch {
 	case o.denied != nil: // the gate has counted it

@@ -18,6 +18,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/revalidate"
 	"github.com/collyrobots/collyrobots/internal/track"
 	"github.com/collyrobots/collyrobots/internal/weburl"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // Revalidate requests pages conditionally, so that a site need not send an unchanged page again. It
@@ -145,7 +146,7 @@ func undoHideFromXML(u *url.URL) { u.Path = strings.TrimSuffix(u.Path, noXMLFile
 // tellUnchanged reports a page that has not changed. status is 0 if it was not requested.
 func (rh *revalidateHooks) tellUnchanged(r *colly.Request, status int) {
 	host := rh.h.judge.Wire.Hosts.At(time.Now(), hostname.Of(r.URL))
-	host.CountUnchanged()
+	host.Count(report.HostCounts{Unchanged: 1})
 	rh.h.judge.Report.TellUnchanged(host, r.URL, status, reporter.IDs{Collector: rh.h.c.ID, Request: r.ID})
 	rh.h.retries.Mark(r, track.Answered)
 	f, _ := rh.h.judge.Settings.Of(hostname.Of(r.URL)).Listener.(func(*colly.Request))

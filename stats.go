@@ -52,7 +52,7 @@ func (p *Plugin) StatsFunc(visit func(host report.HostStats)) Stats {
 
 // statsOf returns the Stats without Hosts, and calls visit for each of the hosts.
 func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(report.HostStats)) Stats {
-	forgotten := reporter.HostStats(p.judge.Wire.Hosts.Forgotten())
+	forgotten := report.HostStats{HostCounts: p.judge.Wire.Hosts.Forgotten()}
 	s := Stats{
 		Started:    p.started,
 		Closed:     p.closed.Load(),
@@ -95,7 +95,7 @@ func (p *Plugin) statsOf(hosts iter.Seq[*pace.Host], visit func(report.HostStats
 
 // hostStats returns what package pace knows about a host, and the pages that wait in a Frontier.
 func (p *Plugin) hostStats(host *pace.Host, counted pace.Stats, groups map[string]int) report.HostStats {
-	stats := reporter.HostStats(counted)
+	stats := counted.HostStats
 	stats.OnDisk = p.judge.Wire.OnDisk(host)
 	stats.GroupWaiting += groups[stats.Group]
 	return stats

@@ -5,21 +5,9 @@ import (
 	"time"
 )
 
-// HostStats has the statistics of one host. The schemes http and https have the same host; each
-// other port is a host of its own.
-type HostStats struct {
-	// Host is the name as in a URL, with the port unless it is the default one.
-	Host string `json:"host,omitempty"`
-	// Group is the name of the group that shares one pace with this host, according to PaceBy: an
-	// IP address or a registrable domain. It is empty if the host has its own pace. In a group, the
-	// fields from CrawlDelay to Line, and Delay, MinGap and GapOverDelay, are those of the group.
-	// All other fields are those of the host.
-	Group string `json:"group,omitempty"`
-	// SharedWith is the number of other hosts in the group.
-	SharedWith int `json:"shared_with,omitempty"`
-	// GroupWaiting is the sum of Waiting and OnDisk of all hosts in the group. It is 0 if Group is
-	// empty.
-	GroupWaiting int `json:"group_waiting,omitempty"`
+// HostCounts has the statistics of a host that are also kept as a sum over hosts, when the hosts
+// themselves are no longer kept. They are fields of HostStats, also in JSON.
+type HostCounts struct {
 	// Requests counts the requests that were sent: pages, redirects, robots.txt, sitemaps and
 	// retries.
 	Requests int `json:"requests"`
@@ -40,6 +28,49 @@ type HostStats struct {
 	Failed int `json:"failed"`
 	// Refusals counts the pages that the host has refused, to 65,535; see StopRefused.
 	Refusals int `json:"refusals,omitempty"`
+	// Unchanged counts the pages that have not changed since an earlier visit: those that were
+	// answered with 304, and those that were not requested because of Revalidation.SkipFresh. They are not in
+	// Pages. It is 0 without the option Revalidate.
+	Unchanged int `json:"unchanged,omitempty"`
+	// Waited is the time that all requests together have waited for the host.
+	Waited time.Duration `json:"-"`
+	// GapOverDelay is the smallest quotient of the time between the starts of two requests on the wire
+	// and the delay that was in force then. If it is 1, the delay was kept exactly. It is 0 if there
+	// were no two requests, and in a dry run.
+	GapOverDelay float64 `json:"gap_over_delay,omitempty"`
+}
+
+// Add adds the counts and Waited of o to c. GapOverDelay becomes the smaller one that is not 0.
+func (c *HostCounts) Add(o HostCounts) {
+	c.Requests += o.Requests
+	c.Throttled += o.Throttled
+	c.Pages += o.Pages
+	c.Denied += o.Denied
+	c.Failed += o.Failed
+	c.Refusals += o.Refusals
+	c.Unchanged += o.Unchanged
+	c.Waited += o.Waited
+	if c.GapOverDelay == 0 || o.GapOverDelay != 0 && o.GapOverDelay < c.GapOverDelay {
+		c.GapOverDelay = o.GapOverDelay
+	}
+}
+
+// HostStats has the statistics of one host. The schemes http and https have the same host; each
+// other port is a host of its own.
+type HostStats struct {
+	// Host is the name as in a URL, with the port unless it is the default one.
+	Host string `json:"host,omitempty"`
+	// Group is the name of the group that shares one pace with this host, according to PaceBy: an
+	// IP address or a registrable domain. It is empty if the host has its own pace. In a group, the
+	// fields from CrawlDelay to Line, and Delay, MinGap and GapOverDelay, are those of the group.
+	// All other fields are those of the host.
+	Group string `json:"group,omitempty"`
+	// SharedWith is the number of other hosts in the group.
+	SharedWith int `json:"shared_with,omitempty"`
+	// GroupWaiting is the sum of Waiting and OnDisk of all hosts in the group. It is 0 if Group is
+	// empty.
+	GroupWaiting int `json:"group_waiting,omitempty"`
+	HostCounts
 	// RefusalsInRow counts the refusals since the last success; see StopRefused.
 	RefusalsInRow int `json:"refusals_in_row,omitempty"`
 	// Stopped is the time when StopRefused stopped the host, and NextTry is the time when one of
@@ -54,10 +85,6 @@ type HostStats struct {
 	// flight, or if it has had no pages. It is also "done" while the program makes a pause between
 	// two pages.
 	Ended Ending `json:"ended,omitempty"`
-	// Unchanged counts the pages that have not changed since an earlier visit: those that were
-	// answered with 304, and those that were not requested because of Revalidation.SkipFresh. They are not in
-	// Pages. It is 0 without the option Revalidate.
-	Unchanged int `json:"unchanged,omitempty"`
 	// Waiting counts the pages that wait for the host now.
 	Waiting int `json:"waiting"`
 	// OnDisk counts the pages of the host that wait in the urlstore.Store of the option Frontier. In
@@ -93,8 +120,6 @@ type HostStats struct {
 
 	// LastStatus is the status of the last response, or 0 if there was none.
 	LastStatus int `json:"last_status,omitempty"`
-	// Waited is the time that all requests together have waited for the host.
-	Waited time.Duration `json:"-"`
 
 	// ResponseTime is the smoothed response time under AdaptiveDelay. It is 0 before the first
 	// response, and without the option.
@@ -106,9 +131,6 @@ type HostStats struct {
 	// MinGap is the shortest time between the starts of two requests on the wire since a delay has
 	// been in force, or 0 if there were no two requests.
 	MinGap time.Duration `json:"-"`
-	// GapOverDelay is the smallest quotient of such a time and the delay that was in force then. If
-	// it is 1, the delay was kept exactly. It is 0 if there were no two requests, and in a dry run.
-	GapOverDelay float64 `json:"gap_over_delay,omitempty"`
 }
 
 // TimeLeft estimates how long it takes, counted from now, until the last of the waiting pages of

@@ -27,7 +27,7 @@ func BenchmarkMessage(b *testing.B) {
 	q := question{sort: "left", n: rows}
 	hosts := picker{question: q, now: then}
 	for i := range rows {
-		hosts.add(report.HostStats{Host: fmt.Sprintf("h%d.test", i), Delay: time.Second, Waiting: i, GapOverDelay: 1})
+		hosts.add(report.HostStats{Host: fmt.Sprintf("h%d.test", i), Delay: time.Second, Waiting: i, HostCounts: report.HostCounts{GapOverDelay: 1}})
 	}
 	var told cursor
 	at := time.Duration(0)

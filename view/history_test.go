@@ -91,7 +91,7 @@ func TestStatuses(t *testing.T) {
 	}
 	hosts := pick(question{sort: "failed", n: 10}, nil)
 	for n, name := range []string{"none.test", "h1.test", "h0.test"} {
-		hosts.add(report.HostStats{Host: name, Failed: n})
+		hosts.add(report.HostStats{Host: name, HostCounts: report.HostCounts{Failed: n}})
 	}
 	if got := hosts.best[0].Host + " " + hosts.best[1].Host; got != "h0.test h1.test" {
 		t.Errorf("the order by failures is %s", got)

@@ -21,10 +21,10 @@ func pick(q question, hosts []report.HostStats) *picker {
 
 func TestQuestions(t *testing.T) {
 	hosts := []report.HostStats{
-		{Host: "a.test", Pages: 5, Delay: time.Second, GapOverDelay: 1.5},
-		{Host: "b.test", Pages: 9, Delay: time.Minute, Waiting: 2, NextStart: then.Add(30 * time.Second)},
-		{Host: "c.org", Pages: 1, Delay: 20 * time.Second, Waiting: 4, NextStart: then, GapOverDelay: 1.1},
-		{Host: "d.test", Pages: 9, Denied: 3},
+		{Host: "a.test", HostCounts: report.HostCounts{Pages: 5, GapOverDelay: 1.5}, Delay: time.Second},
+		{Host: "b.test", HostCounts: report.HostCounts{Pages: 9}, Delay: time.Minute, Waiting: 2, NextStart: then.Add(30 * time.Second)},
+		{Host: "c.org", HostCounts: report.HostCounts{Pages: 1, GapOverDelay: 1.1}, Delay: 20 * time.Second, Waiting: 4, NextStart: then},
+		{Host: "d.test", HostCounts: report.HostCounts{Pages: 9, Denied: 3}},
 	}
 	for _, test := range []struct {
 		query, want string
@@ -60,7 +60,7 @@ func TestQuestions(t *testing.T) {
 func TestPickOfMany(t *testing.T) {
 	hosts := make([]report.HostStats, 100_000)
 	for i := range hosts {
-		hosts[i] = report.HostStats{Host: fmt.Sprintf("h%05d.test", i), Pages: i * 7919 % len(hosts)}
+		hosts[i] = report.HostStats{Host: fmt.Sprintf("h%05d.test", i), HostCounts: report.HostCounts{Pages: i * 7919 % len(hosts)}}
 	}
 	picked := pick(question{sort: "done", n: 3}, hosts)
 	best := picked.best

@@ -156,7 +156,7 @@ func (t *Trace) start(host *pace.Host, s pace.Start) report.Event {
 	e.Group = s.Group
 	e.Gap = s.Gap
 	e.Delay = s.Delay
-	e.Source = report.DelaySource(s.Cause)
+	e.Source = s.Source
 	e.Line = s.Line
 	e.Decision = t.decision
 	t.describeWait(&e)

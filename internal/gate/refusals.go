@@ -96,7 +96,7 @@ const rightAfter = 10 * time.Second
 // refused records that the host has refused q, with a status or with an error.
 func (l *refusals) refused(q *Request, status int, err error) (log func()) {
 	limit := q.verdict.Settings.StopRefused
-	q.Host.CountRefusal()
+	q.Host.Count(report.HostCounts{Refusals: 1})
 	s, notable := l.hosts.Refused(time.Now(), q.Host.Name(), limit, l.isProbe(&q.marks, q.Host.Name()))
 	if !notable {
 		return nil

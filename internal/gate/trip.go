@@ -10,6 +10,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/hostname"
 	"github.com/collyrobots/collyrobots/internal/judge"
 	"github.com/collyrobots/collyrobots/internal/reporter"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // Answered implements backend.Trip. A redirect gives its place back here and not when its body is
@@ -41,7 +42,7 @@ func (q *Request) Answered(resp *http.Response) (again bool, log func()) {
 		return false, log
 	}
 	if exchange.Throttled(resp) {
-		q.Host.Count(1, 0) // the spider gets the response, so it counts as a page
+		q.Host.Count(report.HostCounts{Pages: 1}) // the spider gets the response, so it counts as a page
 	}
 	if !redirect && q.verdict.Settings.Purpose != 0 {
 		q.gate.RecordUse(q.verdict, resp)
@@ -191,7 +192,7 @@ func (q *Request) countFailure(err error) {
 		failed = !q.isCanceled() && q.gate.IsFailure(err)
 	}
 	if failed {
-		q.Host.CountFailure()
+		q.Host.Count(report.HostCounts{Failed: 1})
 		q.Trace.Fail()
 	}
 }

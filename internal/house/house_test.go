@@ -68,7 +68,7 @@ const importRules = `
 	hostqueue:         . ./dialect ./report ./store/urlstore github.com/gocolly/colly/v2 github.com/redis/go-redis/v9
 
 	# When the next request to a host may start. It does not know Colly or robots.txt.
-	internal/pace:     golang.org/x/time/rate !net/http !log
+	internal/pace:     ./report golang.org/x/time/rate !net/http !log
 
 	# From events to calls of listeners.
 	internal/fanout:   !io !os !net

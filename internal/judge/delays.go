@@ -9,6 +9,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/reporter"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // A Delays applies the delays that robots.txt files request to their hosts.
@@ -107,7 +108,7 @@ func (l Delays) LogLongWait(now time.Time, host *pace.Host, pol *policy.Policy) 
 		return
 	}
 	s := host.Stats(now)
-	cause, option, first := l.causeOfWait(host, s.Cause)
+	cause, option, first := l.causeOfWait(host, s.Source)
 	if !first {
 		return
 	}
@@ -117,23 +118,23 @@ func (l Delays) LogLongWait(now time.Time, host *pace.Host, pol *policy.Policy) 
 
 // causeOfWait returns the name of the cause of a delay and the option that changes it, if there is
 // one. first reports whether the cause was not logged before. From now on it counts as logged.
-func (l Delays) causeOfWait(host *pace.Host, c pace.Cause) (cause string, option slog.Attr, first bool) {
+func (l Delays) causeOfWait(host *pace.Host, c report.DelaySource) (cause string, option slog.Attr, first bool) {
 	switch c {
-	case pace.RetryAfter:
+	case report.SourceRetryAfter:
 		return "Retry-After", slog.Attr{}, host.MarkPace(reporter.LoggedRetryAfter) // no option shortens it
-	case pace.BackOff:
+	case report.SourceBackOff:
 		return "status 429 or 503", slog.String("option", "MaxBackOff"), host.MarkPace(reporter.LoggedBackOff)
-	case pace.RequestRate:
+	case report.SourceRequestRate:
 		return "Request-rate", slog.String("option", "MaxDelay"), host.MarkPace(reporter.LoggedRequestRate)
-	case pace.VisitTime:
+	case report.SourceVisitTime:
 		return "Visit-time", slog.Attr{}, host.MarkPace(reporter.LoggedVisitTime) // no option shortens it
-	case pace.MaxRate:
+	case report.SourceMaxRate:
 		return "MaxRate", slog.String("option", "MaxRate"), l.Report.MarkLogged("MaxRate") // it applies to all hosts
-	case pace.Hours:
+	case report.SourceHours:
 		return "CrawlHours", slog.String("option", "CrawlHours"), l.Report.MarkLogged("CrawlHours") // it may apply to all hosts
-	case pace.Adaptive:
+	case report.SourceAdaptive:
 		return "their response time", slog.String("option", "AdaptiveDelay"), l.Report.MarkLogged("AdaptiveDelay")
-	case pace.MinDelay:
+	case report.SourceMinDelay:
 		return "MinDelay", slog.String("option", "MinDelay"), l.Report.MarkLogged("MinDelay") // it applies to all hosts
 	}
 	return "Crawl-delay", slog.String("option", "MaxDelay"), host.MarkPace(reporter.LoggedCrawlDelay)

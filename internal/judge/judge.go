@@ -324,7 +324,7 @@ func (j *Judge) EnforceNow(v *Verdict, u *url.URL) error {
 // the first denial of the host that is notable. A denial is not notable if the host does not respond.
 func (j *Judge) CountDenied(host *pace.Host, d *report.Decision, of reporter.IDs) (first bool) {
 	j.decided.add(d.Reason)
-	host.Count(0, 1)
+	host.Count(report.HostCounts{Denied: 1})
 	if !IsSilent(d) {
 		first = host.Mark(reporter.LoggedDenial)
 	}

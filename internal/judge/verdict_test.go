@@ -411,7 +411,7 @@ func TestSchedules(t *testing.T) {
 	inBubble(t, &Settings{HostSettings: HostSettings{Reading: Reading{HonorDelays: true}}}, robotstest.Sites{"a.test": {"/robots.txt": file}}, func(w *world) {
 		v := w.verdict(target("http://a.test/"))
 		s := v.Host.Stats(time.Now())
-		if s.Opens.Sub(w.start) != 6*time.Hour || s.Cause != pace.VisitTime || s.Line != 3 {
+		if s.Opens.Sub(w.start) != 6*time.Hour || s.Source != report.SourceVisitTime || s.Line != 3 {
 			t.Errorf("at midnight: %+v", s)
 		}
 		v.Host.Start(w.t.Context(), new(pace.Ticket), true)
@@ -424,20 +424,20 @@ func TestSchedules(t *testing.T) {
 // TestLongWaits checks what is logged once when pages wait for long.
 func TestLongWaits(t *testing.T) {
 	tests := []struct {
-		cause pace.Cause
+		cause report.DelaySource
 		name  string
 		// again is whether the cause is logged for another host.
 		again bool
 	}{
-		{cause: pace.CrawlDelay, name: "Crawl-delay", again: true},
-		{cause: pace.RetryAfter, name: "Retry-After", again: true},
-		{cause: pace.BackOff, name: "status 429 or 503", again: true},
-		{cause: pace.RequestRate, name: "Request-rate", again: true},
-		{cause: pace.VisitTime, name: "Visit-time", again: true},
-		{cause: pace.MaxRate, name: "MaxRate"},
-		{cause: pace.Hours, name: "CrawlHours"},
-		{cause: pace.Adaptive, name: "their response time"},
-		{cause: pace.MinDelay, name: "MinDelay"},
+		{cause: report.SourceCrawlDelay, name: "Crawl-delay", again: true},
+		{cause: report.SourceRetryAfter, name: "Retry-After", again: true},
+		{cause: report.SourceBackOff, name: "status 429 or 503", again: true},
+		{cause: report.SourceRequestRate, name: "Request-rate", again: true},
+		{cause: report.SourceVisitTime, name: "Visit-time", again: true},
+		{cause: report.SourceMaxRate, name: "MaxRate"},
+		{cause: report.SourceHours, name: "CrawlHours"},
+		{cause: report.SourceAdaptive, name: "their response time"},
+		{cause: report.SourceMinDelay, name: "MinDelay"},
 	}
 	inBubble(t, &Settings{HostSettings: HostSettings{Pace: pace.Rules{MinDelay: time.Minute}}}, nil, func(w *world) {
 		a := w.Wire.Hosts.At(time.Now(), "a.test")

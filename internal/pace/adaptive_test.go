@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/collyrobots/collyrobots/report"
 )
 
 func TestAdaptiveDelay(t *testing.T) {
@@ -206,11 +208,11 @@ func TestAdaptiveSource(t *testing.T) {
 			time.Sleep(took)
 			w.Answered(&ticket, 200, 1)
 			ticket.End()
-			w.note("%v %q", start.Delay, start.Cause)
+			w.note("%v %q", start.Delay, start.Source)
 			return start
 		}
 		get(time.Second)
-		if s := w.Stats(time.Now()); s.Cause != Adaptive || s.Delay != 10*time.Second || s.ResponseTime != time.Second || s.NextStart.Sub(w.start) != 10*time.Second {
+		if s := w.Stats(time.Now()); s.Source != report.SourceAdaptive || s.Delay != 10*time.Second || s.ResponseTime != time.Second || s.NextStart.Sub(w.start) != 10*time.Second {
 			t.Errorf("%+v", s)
 		}
 		if next, alone := w.NextStart(time.Now()); next.Sub(w.start) != 10*time.Second || !alone {

@@ -3,6 +3,8 @@ package pace
 import (
 	"slices"
 	"time"
+
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // A Source is a robots.txt as one crawler reads it. It can request a crawl delay.
@@ -207,48 +209,32 @@ func (l *limiter) findLongest(now instant) *crawlDelay {
 	return longest
 }
 
-// A Cause says where a delay comes from.
-type Cause string
-
-// The causes of a delay. If there is no delay, the cause is "".
-const (
-	CrawlDelay  Cause = "crawl_delay"
-	RequestRate Cause = "request_rate" // the delay of a schedule
-	VisitTime   Cause = "visit_time"   // the host is closed by a schedule
-	Hours       Cause = "hours"        // the host is closed by Rules.Hours
-	MinDelay    Cause = "min_delay"
-	Adaptive    Cause = "adaptive" // the response time, see Rules.Adaptive
-	BackOff     Cause = "back_off"
-	RetryAfter  Cause = "retry_after"
-	MaxRate     Cause = "max_rate" // the rate of all hosts together, see Hosts.LimitRate
-)
-
 // cause returns where a delay that is in force at now comes from, and the line if that is
-// robots.txt. If robots.txt and another cause request the same delay, it returns CrawlDelay or
-// RequestRate.
-func (l *limiter) cause(now instant, delay time.Duration) (Cause, int) {
+// robots.txt. If robots.txt and another cause request the same delay, it returns
+// SourceCrawlDelay or SourceRequestRate.
+func (l *limiter) cause(now instant, delay time.Duration) (report.DelaySource, int) {
 	crawlDelay, line := l.longestCrawlDelay(now)
 	slot := l.slot(now, now)
 	switch {
 	case delay <= 0:
 		return "", 0
 	case l.limited(crawlDelay) == delay:
-		return CrawlDelay, line
+		return report.SourceCrawlDelay, line
 	case slot.delay == delay:
-		return RequestRate, slot.delayLine
+		return report.SourceRequestRate, slot.delayLine
 	case l.minDelay() == delay:
-		return MinDelay, 0
+		return report.SourceMinDelay, 0
 	case l.rules.Adaptive > 0 && l.backOff(now) != delay:
-		return Adaptive, 0
+		return report.SourceAdaptive, 0
 	}
-	return BackOff, 0
+	return report.SourceBackOff, 0
 }
 
 // nextCause returns the cause that keeps the next request from starting.
-func (l *limiter) nextCause(now instant) (Cause, int) {
+func (l *limiter) nextCause(now instant) (report.DelaySource, int) {
 	next := l.nextStart(now)
 	if until := l.notBefore(now); until != 0 && until == next {
-		return RetryAfter, 0
+		return report.SourceRetryAfter, 0
 	}
 	if next > now {
 		if slot := l.slot(now, next-1); slot.closed { // the request starts when the host opens

@@ -83,7 +83,7 @@ func TestLongestDelayOfAGroupApplies(t *testing.T) {
 7s b.test/0
 10s a.test/1`)
 		s := a.Stats(time.Now())
-		if s.Group != "g" || s.Others != 1 || s.Delay != 3*time.Second || s.CrawlDelay != 3*time.Second || s.Requests != 3 {
+		if s.Group != "g" || s.SharedWith != 1 || s.Delay != 3*time.Second || s.CrawlDelay != 3*time.Second || s.Requests != 3 {
 			t.Errorf("%+v", s)
 		}
 		if s.MinGap != time.Second || s.GapOverDelay != 1 {
@@ -143,12 +143,12 @@ func TestHostMovesToAnotherGroup(t *testing.T) {
 1m0s b.test/0
 1m0s b.test/1
 1m10s c.test/0`)
-		if s := a.Stats(time.Now()); s.Requests != 5 || s.Group != "h" || s.Others != 1 {
+		if s := a.Stats(time.Now()); s.Requests != 5 || s.Group != "h" || s.SharedWith != 1 {
 			t.Errorf("%+v", s)
 		}
 		a.Join(Assignment{})
 		w.pages(a, 1)
-		if s := a.Stats(time.Now()); s.Requests != 6 || s.Group != "" || s.Others != 0 || s.Delay != 10*time.Second {
+		if s := a.Stats(time.Now()); s.Requests != 6 || s.Group != "" || s.SharedWith != 0 || s.Delay != 10*time.Second {
 			t.Errorf("alone again: %+v", s)
 		}
 	})

@@ -2,9 +2,10 @@ package pace
 
 import (
 	"context"
-	"math"
 	"sync/atomic"
 	"time"
+
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // A Host is one host of a crawl. It has the counts of the host, and belongs to a Group, which schedules
@@ -19,15 +20,9 @@ type Host struct {
 	own Group
 
 	// The following fields are guarded by the lock of the group of the host.
-	requests  uint32
-	pages     uint32
-	denied    uint32
-	failed    uint32
-	unchanged uint32
-	throttled uint16 // at most math.MaxUint16
-	refusals  uint16 // at most math.MaxUint16
-	marks     uint16 // the bits that were passed to Mark
-	status    uint16 // of the last response
+	counters
+	marks  uint16 // the bits that were passed to Mark
+	status uint16 // of the last response
 
 	// The following fields are guarded by the lock of the shard.
 	lastUse    int32 // when At last returned the host, in seconds
@@ -273,7 +268,7 @@ func (h *Host) SlowDown(now time.Time, t *Ticket, retryAfter time.Duration) bool
 	defer g.mu.Unlock()
 	slower := g.slowDown(g.registry.instant(now), host.ticket(t), retryAfter, g.registry.random)
 	if slower {
-		addOne(&host.throttled)
+		host.counters.add(report.HostCounts{Throttled: 1})
 	}
 	g.wakeStarts()
 	return slower
@@ -287,7 +282,7 @@ func (h *Host) Unavailable(now time.Time, t *Ticket) bool {
 	defer g.mu.Unlock()
 	slower := g.unavailable(g.registry.instant(now), host.ticket(t), g.registry.random)
 	if slower {
-		addOne(&host.throttled)
+		host.counters.add(report.HostCounts{Throttled: 1})
 	}
 	g.wakeNext()
 	return slower
@@ -356,40 +351,12 @@ func (h *Host) LastStart(now time.Time, n, total int) time.Time {
 	return g.registry.time(max(g.lastStart(at, n), at.add(g.rateTime(at, total))))
 }
 
-// Count adds to the pages and to the denied requests in Stats.
-func (h *Host) Count(pages, denied int) {
+// Count adds n to the counts in Stats, except Requests, Waited and GapOverDelay, which package pace
+// measures.
+func (h *Host) Count(n report.HostCounts) {
 	g, host := h.lock()
 	defer g.mu.Unlock()
-	host.pages += uint32(pages)
-	host.denied += uint32(denied)
-}
-
-// CountFailure adds one to the failed pages in Stats.
-func (h *Host) CountFailure() {
-	g, host := h.lock()
-	defer g.mu.Unlock()
-	host.failed++
-}
-
-// addOne adds one to a count that stops at its maximum.
-func addOne(count *uint16) {
-	if *count < math.MaxUint16 {
-		*count++
-	}
-}
-
-// CountRefusal adds one to the refusals in Stats.
-func (h *Host) CountRefusal() {
-	g, host := h.lock()
-	defer g.mu.Unlock()
-	addOne(&host.refusals)
-}
-
-// CountUnchanged adds one to Unchanged in Stats.
-func (h *Host) CountUnchanged() {
-	g, host := h.lock()
-	defer g.mu.Unlock()
-	host.unchanged++
+	host.counters.add(n)
 }
 
 // SetStatus records the status of a complaint for Stats.

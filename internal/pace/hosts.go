@@ -64,6 +64,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // Hosts is the registry of all hosts of a crawl. All methods may be called from any goroutine.
@@ -96,7 +98,7 @@ type shard struct {
 	mu        sync.Mutex
 	byName    map[string]*Host
 	hand      *Host // in the ring of all hosts of the shard; the host after it is examined next
-	forgotten Stats
+	forgotten report.HostCounts
 }
 
 const (
@@ -195,7 +197,7 @@ func (h *Hosts) host(name string) *Host {
 	own := &host.own
 	if own.rules.Hours != nil {
 		p := own.ensurePaced()
-		p.hours = &hostSchedule{Schedule: own.rules.Hours, registry: h, closes: Hours}
+		p.hours = &hostSchedule{Schedule: own.rules.Hours, registry: h, closes: report.SourceHours}
 		p.hasSchedule = true
 	}
 	own.isPaced.Store(own.asksPacer() || own.remembers() || !own.unpaced(0))
@@ -219,13 +221,13 @@ func (h *Hosts) All() iter.Seq[*Host] {
 	}
 }
 
-// Forgotten returns the sum of the Stats of the forgotten hosts.
-func (h *Hosts) Forgotten() Stats {
-	var sum Stats
+// Forgotten returns the sum of the counts of the forgotten hosts.
+func (h *Hosts) Forgotten() report.HostCounts {
+	var sum report.HostCounts
 	for i := range h.shards {
 		s := &h.shards[i]
 		s.mu.Lock()
-		sum.add(s.forgotten)
+		sum.Add(s.forgotten)
 		s.mu.Unlock()
 	}
 	return sum
@@ -307,7 +309,7 @@ func (s *shard) examine(now instant) {
 		s.hand = host
 		return
 	}
-	s.forgotten.add(host.counts())
+	s.forgotten.Add(host.counts())
 	delete(s.byName, host.own.name)
 	s.hand.nextInRing = host.nextInRing
 	host.nextInRing = nil

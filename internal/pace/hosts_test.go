@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 	"unsafe"
+
+	"github.com/collyrobots/collyrobots/report"
 )
 
 func noRules() *Hosts {
@@ -33,9 +35,9 @@ func TestAtReturnsTheSameHost(t *testing.T) {
 	if len(asked) != 2 {
 		t.Errorf("rules was called for %q, want two calls", asked)
 	}
-	b.Count(3, 1)
-	b.Count(1, 0)
-	if got := b.Stats(time.Now()); got != (Stats{Host: "b.test:8080", Pages: 4, Denied: 1}) {
+	b.Count(report.HostCounts{Pages: 3, Denied: 1})
+	b.Count(report.HostCounts{Pages: 1})
+	if got := b.Stats(time.Now()); got.Host != "b.test:8080" || got.HostCounts != (report.HostCounts{Pages: 4, Denied: 1}) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -49,7 +51,7 @@ func TestAll(t *testing.T) {
 		hosts.At(time.Now(), name)
 	}
 	for host := range hosts.All() {
-		hosts.At(time.Now(), host.Name()).Count(1, 1) // At needs the lock, so All must not hold it
+		hosts.At(time.Now(), host.Name()).Count(report.HostCounts{Pages: 1}) // At needs the lock, so All must not hold it
 		got = append(got, host.Name())
 	}
 	slices.Sort(got)
@@ -90,7 +92,7 @@ func TestIdleHostsAreForgottenAFewAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hosts := noRules()
 		s, old := crowded(hosts, hosts.now())
-		old[1].Count(5, 7)
+		old[1].Count(report.HostCounts{Pages: 5, Denied: 7})
 		s.find(at(time.Minute), "2")
 		time.Sleep(longAgo * time.Second)
 		for i := range 3 * keepAll {
@@ -108,7 +110,7 @@ func TestIdleHostsAreForgottenAFewAtATime(t *testing.T) {
 		if n := len(s.byName); n != 3*keepAll+1 || s.byName["2"] != old[2] {
 			t.Errorf("%d hosts are left", n)
 		}
-		if got := hosts.Forgotten(); got != (Stats{Pages: 5, Denied: 7}) {
+		if got := hosts.Forgotten(); got != (report.HostCounts{Pages: 5, Denied: 7}) {
 			t.Errorf("forgotten: %+v", got)
 		}
 		if ring := ringOf(s); len(ring) != len(s.byName) {

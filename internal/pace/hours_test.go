@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 	"unsafe"
+
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // nightly is open from 22:00 to 06:00.
@@ -18,12 +20,12 @@ func TestHoursAndVisitTime(t *testing.T) {
 	underRules(t, Rules{Hours: nightly}, func(t *testing.T, w *world) {
 		w.plans(period{closed: true}, period{from: 23 * time.Hour})
 		w.pages(1)
-		if s := w.Stats(time.Now()); s.Cause != VisitTime || s.NextStart.Sub(w.start) != 23*time.Hour {
-			t.Errorf("at first: %q until %v", s.Cause, s.NextStart)
+		if s := w.Stats(time.Now()); s.Source != report.SourceVisitTime || s.NextStart.Sub(w.start) != 23*time.Hour {
+			t.Errorf("at first: %q until %v", s.Source, s.NextStart)
 		}
 		time.Sleep(7 * time.Hour)
 		if s := w.Stats(time.Now()); s.NextStart.Sub(w.start) != 23*time.Hour || s.Opens.Sub(w.start) != 23*time.Hour {
-			t.Errorf("at 7:00: %q until %v, opens at %v", s.Cause, s.NextStart, s.Opens)
+			t.Errorf("at 7:00: %q until %v, opens at %v", s.Source, s.NextStart, s.Opens)
 		}
 		time.Sleep(24 * time.Hour)
 		w.check("23h0m0s page 0")
@@ -128,7 +130,7 @@ func TestClosedHostIsForgotten(t *testing.T) {
 // TestCauseOfHours checks what Stats name as the cause of a wait.
 func TestCauseOfHours(t *testing.T) {
 	underRules(t, Rules{Hours: nightly}, func(t *testing.T, w *world) {
-		check := func(cause Cause, next, opens, closes time.Duration) {
+		check := func(source report.DelaySource, next, opens, closes time.Duration) {
 			t.Helper()
 			s := w.Stats(time.Now())
 			since := func(at time.Time) time.Duration {
@@ -137,22 +139,22 @@ func TestCauseOfHours(t *testing.T) {
 				}
 				return at.Sub(w.start)
 			}
-			if s.Cause != cause || since(s.NextStart) != next || since(s.Opens) != opens || since(s.Closes) != closes {
+			if s.Source != source || since(s.NextStart) != next || since(s.Opens) != opens || since(s.Closes) != closes {
 				t.Errorf("%v: %q, next %v, opens %v, closes %v, want %q, %v, %v, %v", time.Since(w.start),
-					s.Cause, since(s.NextStart), since(s.Opens), since(s.Closes), cause, next, opens, closes)
+					s.Source, since(s.NextStart), since(s.Opens), since(s.Closes), source, next, opens, closes)
 			}
 		}
 		check("", 0, 0, 6*time.Hour)
 		time.Sleep(5*time.Hour + 50*time.Minute)
 		w.SlowDown(time.Now(), nil, 5*time.Minute)
-		check(RetryAfter, 5*time.Hour+55*time.Minute, 0, 6*time.Hour)
+		check(report.SourceRetryAfter, 5*time.Hour+55*time.Minute, 0, 6*time.Hour)
 		w.SlowDown(time.Now(), nil, 20*time.Minute) // until 6:10, when the host is closed
-		check(Hours, 22*time.Hour, 0, 6*time.Hour)
+		check(report.SourceHours, 22*time.Hour, 0, 6*time.Hour)
 		time.Sleep(15 * time.Minute)
-		check(Hours, 22*time.Hour, 22*time.Hour, 0)
+		check(report.SourceHours, 22*time.Hour, 22*time.Hour, 0)
 		time.Sleep(15*time.Hour + 45*time.Minute)
 		w.SlowDown(time.Now(), nil, 30*time.Minute) // until 22:20
-		check(RetryAfter, 22*time.Hour+20*time.Minute, 22*time.Hour, 0)
+		check(report.SourceRetryAfter, 22*time.Hour+20*time.Minute, 22*time.Hour, 0)
 	})
 }
 

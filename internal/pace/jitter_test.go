@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // A sameNumber is a source of random numbers that are all equal.
@@ -168,8 +170,8 @@ func TestJitterStats(t *testing.T) {
 		share.value = 1
 		for range 3 {
 			s := w.Stats(time.Now())
-			if !s.NextStart.Equal(want) || s.Delay != time.Second || s.Cause != MinDelay {
-				t.Errorf("next start %v, delay %v, %s", s.NextStart.Sub(w.start), s.Delay, s.Cause)
+			if !s.NextStart.Equal(want) || s.Delay != time.Second || s.Source != report.SourceMinDelay {
+				t.Errorf("next start %v, delay %v, %s", s.NextStart.Sub(w.start), s.Delay, s.Source)
 			}
 			if next, _ := w.NextStart(time.Now()); !next.Equal(want) {
 				t.Errorf("NextStart = %v", next.Sub(w.start))

@@ -4,6 +4,8 @@ import (
 	"math"
 	"sync/atomic"
 	"time"
+
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // An instant is a moment in nanoseconds since the registry was made, plus one. Zero means never.
@@ -265,7 +267,7 @@ func (l *limiter) isAway(now instant) bool {
 	}
 	until := l.notBefore(now)
 	slot := l.slot(now, now)
-	if slot.closed && slot.closedBy == VisitTime {
+	if slot.closed && slot.closedBy == report.SourceVisitTime {
 		until = max(until, slot.until)
 	}
 	gap := min(l.gapAfter(l.delay(now)), math.MaxInt64/4)

@@ -3,6 +3,8 @@ package pace
 import (
 	"math"
 	"time"
+
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // A Schedule says how the pace that a source requests depends on the time of day. Its methods must
@@ -24,8 +26,8 @@ type Slot struct {
 // A hostSchedule is a Schedule of a host.
 type hostSchedule struct {
 	Schedule
-	registry *Hosts // whose clock it uses
-	closes   Cause  // the Cause of a wait while it closes the host
+	registry *Hosts             // whose clock it uses
+	closes   report.DelaySource // the Source of a wait while it closes the host
 }
 
 // is reports whether x has the schedule s. x and s may be nil.
@@ -53,7 +55,7 @@ func (g *Group) setSchedule(now instant, source Source, s Schedule, until instan
 	if changed {
 		d.schedule = nil
 		if s != nil {
-			d.schedule = &hostSchedule{Schedule: s, registry: g.registry, closes: VisitTime}
+			d.schedule = &hostSchedule{Schedule: s, registry: g.registry, closes: report.SourceVisitTime}
 			p.hasSchedule = true
 		}
 	}
@@ -85,7 +87,7 @@ type combinedSlot struct {
 	delay     time.Duration // the longest, limited to MaxDelay
 	delayLine int
 	closed    bool
-	closedBy  Cause
+	closedBy  report.DelaySource
 	openLine  int
 	until     instant // when this may change; 0 if never
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // A daily is a Schedule for the tests: a list of periods of a day in UTC, in their order. The last
@@ -176,30 +178,30 @@ func TestScheduleStats(t *testing.T) {
 	inBubble(t, 0, func(t *testing.T, w *world) {
 		start := time.Now()
 		w.plans(period{delay: 10 * time.Second}, period{from: 25 * time.Second, closed: true}, period{from: time.Hour})
-		check := func(cause Cause, line int, delay, next time.Duration) {
+		check := func(source report.DelaySource, line int, delay, next time.Duration) {
 			t.Helper()
 			s := w.Stats(time.Now())
 			var got time.Duration
 			if !s.NextStart.IsZero() {
 				got = s.NextStart.Sub(start)
 			}
-			if s.Cause != cause || s.Line != line || s.Delay != delay || got != next {
+			if s.Source != source || s.Line != line || s.Delay != delay || got != next {
 				t.Errorf("%v: cause %q of line %d, delay %v, next start %v, want %q of %d, %v, %v",
-					time.Since(start), s.Cause, s.Line, s.Delay, got, cause, line, delay, next)
+					time.Since(start), s.Source, s.Line, s.Delay, got, source, line, delay, next)
 			}
 		}
-		check(RequestRate, 2, 10*time.Second, 0)
+		check(report.SourceRequestRate, 2, 10*time.Second, 0)
 		w.pages(1)
-		check(RequestRate, 2, 10*time.Second, 10*time.Second)
+		check(report.SourceRequestRate, 2, 10*time.Second, 10*time.Second)
 		time.Sleep(12 * time.Second)
 		w.pages(1)
 		time.Sleep(6 * time.Second)
-		check(RequestRate, 2, 10*time.Second, 22*time.Second)
+		check(report.SourceRequestRate, 2, 10*time.Second, 22*time.Second)
 		time.Sleep(5 * time.Second)
 		w.pages(1)
-		check(VisitTime, 3, 10*time.Second, time.Hour) // the host closes before the delay has passed
+		check(report.SourceVisitTime, 3, 10*time.Second, time.Hour) // the host closes before the delay has passed
 		time.Sleep(3 * time.Second)
-		check(VisitTime, 3, 0, time.Hour)
+		check(report.SourceVisitTime, 3, 0, time.Hour)
 		if !w.BusyFor(time.Now(), 59*time.Minute) || w.BusyFor(time.Now(), time.Hour) {
 			t.Error("a closed host is not busy until it opens")
 		}
@@ -207,7 +209,7 @@ func TestScheduleStats(t *testing.T) {
 		check("", 0, 0, 0)
 		var ticket Ticket
 		w.Start(t.Context(), &ticket, true)
-		if s := ticket.Start(); s.Delay != 0 || s.Cause != "" {
+		if s := ticket.Start(); s.Delay != 0 || s.Source != "" {
 			t.Errorf("%+v", s)
 		}
 		ticket.End()

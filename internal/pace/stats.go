@@ -1,74 +1,43 @@
 package pace
 
-import "time"
+import (
+	"math"
+	"time"
 
-// Stats are the statistics of one host. The sum of the Stats of several hosts has only the counts.
+	"github.com/collyrobots/collyrobots/report"
+)
+
+// Stats are the statistics of one host. Package pace sets the fields of HostStats that concern the
+// pace, and those of its HostCounts.
 type Stats struct {
-	Host string
-	// Requests is the number of requests that started, except those that were NotSent. It includes
-	// pages, redirects, robots.txt and sitemaps.
-	Requests int
-	// Throttled is the number of incidents when the host asked for fewer requests. All 429 and 503
-	// responses of one incident count once.
-	Throttled int
-	Pages     int // passed to Count
-	Denied    int // passed to Count
-	Failed    int // the calls of CountFailure
-	Refusals  int // calls of CountRefusal
-	Unchanged int // calls of CountUnchanged
-	Waiting   int // requests that wait in Enter now
+	report.HostStats
 	// Busy reports whether a request waits or is in flight.
 	Busy  bool
 	Marks uint16 // the bits that were passed to Mark
-
-	CrawlDelay time.Duration // the longest crawl delay of all sources, as written
-	BackOff    time.Duration // the delay that 429 and 503 responses cause now
-	NotBefore  time.Time     // the end of the last Retry-After; zero if none is in force
-	// NextStart is the time before which no request starts. If zero, a request may start now unless
-	// too many are in flight.
-	NextStart time.Time
-	// Delay is the delay in force, without Rules.Jitter. It is the largest of BackOff, MinDelay, the delay that follows from
-	// ResponseTime, CrawlDelay and the delays of schedules, where MaxDelay limits the last two. If the
-	// host gets only requests that other sites have led to, MinDelay counts as at least one second.
-	Delay time.Duration
-	Cause Cause // the cause of NextStart, or of Delay if NextStart is zero
-	Line  int   // of robots.txt, if that is the Cause
-	// Opens is when the host opens again if it is closed, and Closes is when it closes next if it
-	// is open. They are zero if no schedule closes the host.
-	Opens        time.Time
-	Closes       time.Time
-	ResponseTime time.Duration // smoothed; 0 without Rules.Adaptive
-	// MinGap is the shortest time between two requests that followed one another on the wire while a
-	// delay was in force. It is zero if there were no two such requests.
-	MinGap time.Duration
-	// GapOverDelay is the smallest ratio of such a gap to the delay in force when the second
-	// request started. It is zero if there were no two such requests, or if no delay is kept
-	// (Rules.Free).
-	GapOverDelay float64
-
 	// RateWait is about how long a request that is made now waits for the total rate; see
 	// Hosts.LimitRate.
 	RateWait time.Duration
-
-	Waited time.Duration // the total time that requests have waited in Enter and Start
-	Status int           // of the last response
-
-	Group        string // the name of the group that h belongs to; "" if there is none
-	Others       int    // the number of other hosts in the group
-	GroupWaiting int    // the sum of Waiting of the hosts in the group
 }
 
-// add adds the counts of o. GapOverDelay becomes the smaller of the two.
-func (s *Stats) add(o Stats) {
-	s.Requests += o.Requests
-	s.Throttled += o.Throttled
-	s.Pages += o.Pages
-	s.Denied += o.Denied
-	s.Failed += o.Failed
-	s.Refusals += o.Refusals
-	s.Unchanged += o.Unchanged
-	s.Waited += o.Waited
-	s.GapOverDelay = smaller(s.GapOverDelay, o.GapOverDelay)
+// counters has the counters of a host in 24 bytes. The group of the host is locked.
+type counters struct {
+	requests  uint32
+	pages     uint32
+	denied    uint32
+	failed    uint32
+	unchanged uint32
+	throttled uint16 // at most math.MaxUint16
+	refusals  uint16 // at most math.MaxUint16
+}
+
+// add adds n; see Host.Count.
+func (c *counters) add(n report.HostCounts) {
+	c.pages += uint32(n.Pages)
+	c.denied += uint32(n.Denied)
+	c.failed += uint32(n.Failed)
+	c.unchanged += uint32(n.Unchanged)
+	c.throttled = uint16(min(int(c.throttled)+n.Throttled, math.MaxUint16))
+	c.refusals = uint16(min(int(c.refusals)+n.Refusals, math.MaxUint16))
 }
 
 // Stats returns the counts so far and the parts of the delay at now. The counts and Waiting are
@@ -76,14 +45,15 @@ func (s *Stats) add(o Stats) {
 func (h *Host) Stats(now time.Time) Stats {
 	g, host := h.lock()
 	defer g.mu.Unlock()
-	s := host.counts()
+	var s Stats
+	s.HostCounts = host.counts()
 	s.Host = host.own.name
-	s.Status = int(host.status)
+	s.LastStatus = int(host.status)
 	s.Marks = host.marks
 	at := g.registry.instant(now)
 	s.MinGap = g.gaps().smallest
 	s.GapOverDelay = g.gaps().overDelay
-	s.Cause, s.Line = g.nextCause(at)
+	s.Source, s.Line = g.nextCause(at)
 	s.CrawlDelay = g.crawlDelay(at)
 	s.BackOff = g.backOff(at)
 	s.Delay = g.delay(at)
@@ -94,7 +64,7 @@ func (h *Host) Stats(now time.Time) Stats {
 	s.RateWait = g.rateWait(at)
 	if until, waits := g.isInRateQueue(at); waits {
 		next = max(next, until)
-		s.Cause = MaxRate
+		s.Source = report.SourceMaxRate
 		s.Line = 0
 	}
 	if next != 0 {
@@ -114,7 +84,7 @@ func (h *Host) Stats(now time.Time) Stats {
 	s.Waiting = g.countWaitingOf(at, host)
 	s.Busy = g.isMemberBusy(at, host)
 	s.Group = g.name
-	s.Others = g.paced.members.count - 1
+	s.SharedWith = g.paced.members.count - 1
 	s.GroupWaiting = g.countWaiting(at)
 	return s
 }
@@ -160,8 +130,8 @@ func (g *Group) isMemberBusy(now instant, h *Host) bool {
 }
 
 // counts returns the statistics that can be summed. The group of h is locked, or h is forgotten.
-func (h *Host) counts() Stats {
-	s := Stats{
+func (h *Host) counts() report.HostCounts {
+	c := report.HostCounts{
 		Requests:     int(h.requests),
 		Throttled:    int(h.throttled),
 		Pages:        int(h.pages),
@@ -172,7 +142,7 @@ func (h *Host) counts() Stats {
 		GapOverDelay: h.own.gaps().overDelay,
 	}
 	if h.own.paced != nil {
-		s.Waited = h.own.paced.waited
+		c.Waited = h.own.paced.waited
 	}
-	return s
+	return c
 }

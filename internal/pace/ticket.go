@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync/atomic"
 	"time"
+
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // A Ticket is the place of one request at a host. The zero Ticket is ready for Enter or Start. A
@@ -140,12 +142,12 @@ func (t *Ticket) Late() bool {
 
 // A Start says how a request went on the wire.
 type Start struct {
-	At    time.Time     // when it was started, or sent
-	Gap   time.Duration // since the moment of the request before it; 0 for the first request
-	Delay time.Duration // in force when it started; 0 if there was none
-	Cause Cause         // the cause of Delay
-	Line  int           // the line of robots.txt, if that is the Cause
-	Group string        // the name of the group that shares the pace; "" if the host is paced alone
+	At     time.Time          // when it was started, or sent
+	Gap    time.Duration      // since the moment of the request before it; 0 for the first request
+	Delay  time.Duration      // in force when it started; 0 if there was none
+	Source report.DelaySource // of Delay
+	Line   int                // the line of robots.txt, if that is the Source
+	Group  string             // the name of the group that shares the pace; "" if the host is paced alone
 }
 
 // Start returns how t, which has started, went on the wire. The result stays valid after t has
@@ -162,7 +164,7 @@ func (t *Ticket) Start() Start {
 // startOf returns the Start of t. g is locked.
 func (g *Group) startOf(t *Ticket) Start {
 	s := Start{At: g.registry.time(t.at), Gap: t.gap, Delay: t.delay}
-	s.Cause, s.Line = g.cause(t.at, t.delay)
+	s.Source, s.Line = g.cause(t.at, t.delay)
 	if g.paced != nil && g.paced.members != nil {
 		s.Group = g.name
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // underRate runs a test in a bubble with hosts that share a total rate.
@@ -180,22 +182,22 @@ func TestTotalRateStats(t *testing.T) {
 		w.goRequest(t.Context(), "b.test")
 		w.goRequest(t.Context(), "c.test")
 		for _, test := range []struct {
-			host  string
-			cause Cause
-			next  time.Duration
+			host   string
+			source report.DelaySource
+			next   time.Duration
 		}{
-			{"a.test", MinDelay, s},
-			{"b.test", MaxRate, 2 * s},
-			{"c.test", MaxRate, 2 * s}, // not before the one at the front
-			{"d.test", MinDelay, 0},
+			{"a.test", report.SourceMinDelay, s},
+			{"b.test", report.SourceMaxRate, 2 * s},
+			{"c.test", report.SourceMaxRate, 2 * s}, // not before the one at the front
+			{"d.test", report.SourceMinDelay, 0},
 		} {
 			stats := w.hosts.At(time.Now(), test.host).Stats(time.Now())
 			next := time.Duration(0)
 			if !stats.NextStart.IsZero() {
 				next = stats.NextStart.Sub(w.start)
 			}
-			if stats.Cause != test.cause || next != test.next || stats.RateWait != 6*s {
-				t.Errorf("%s: next start %v because of %s, a new request waits %v", test.host, next, stats.Cause, stats.RateWait)
+			if stats.Source != test.source || next != test.next || stats.RateWait != 6*s {
+				t.Errorf("%s: next start %v because of %s, a new request waits %v", test.host, next, stats.Source, stats.RateWait)
 			}
 		}
 		time.Sleep(time.Minute)
@@ -226,8 +228,8 @@ func TestTotalRateKeepsPagesInEnter(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
-		if stats := h.Stats(time.Now()); stats.Waiting != 3 || stats.Cause != MaxRate {
-			t.Errorf("%d requests wait because of %s", stats.Waiting, stats.Cause)
+		if stats := h.Stats(time.Now()); stats.Waiting != 3 || stats.Source != report.SourceMaxRate {
+			t.Errorf("%d requests wait because of %s", stats.Waiting, stats.Source)
 		}
 		if last := h.LastStart(time.Now(), 2, 4).Sub(w.start); last != 4*s {
 			t.Errorf("LastStart = %v", last)
@@ -334,8 +336,8 @@ func TestTotalRateOfDryRun(t *testing.T) {
 0s a.test
 0s a.test
 0s a.test`)
-		if s := w.hosts.At(time.Now(), "a.test").Stats(time.Now()); s.RateWait != 0 || s.Cause != "" {
-			t.Errorf("a request waits %v because of %s", s.RateWait, s.Cause)
+		if s := w.hosts.At(time.Now(), "a.test").Stats(time.Now()); s.RateWait != 0 || s.Source != "" {
+			t.Errorf("a request waits %v because of %s", s.RateWait, s.Source)
 		}
 	})
 }

@@ -3,11 +3,15 @@ package pace
 import (
 	"errors"
 	"fmt"
+	"math"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // TestWaitWhile checks that requests that wait in Enter end their wait when their function says so,
@@ -60,15 +64,23 @@ func TestWaitWhile(t *testing.T) {
 	})
 }
 
-// TestRefusalsSurvive checks that the count of refusals is kept when a host is forgotten.
-func TestRefusalsSurvive(t *testing.T) {
-	var sum Stats
+// TestCount checks that Stats has each count that was passed to Count.
+func TestCount(t *testing.T) {
 	h := New(func(string) *Rules { return new(Rules) }).At(time.Now(), "a.test")
-	h.CountRefusal()
-	h.CountRefusal()
-	sum.add(h.Stats(time.Now()))
-	sum.add(h.Stats(time.Now()))
-	if sum.Refusals != 4 {
-		t.Errorf("%d refusals, want 4", sum.Refusals)
+	var want report.HostCounts
+	counts := reflect.ValueOf(&want).Elem()
+	for i := range counts.NumField() {
+		if f := counts.Field(i); f.Kind() == reflect.Int {
+			f.SetInt(int64(i + 1))
+		}
+	}
+	want.Requests = 0 // the limiter counts the requests
+	h.Count(want)
+	if got := h.Stats(time.Now()).HostCounts; got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	h.Count(report.HostCounts{Throttled: math.MaxUint16, Refusals: math.MaxUint16})
+	if s := h.Stats(time.Now()); s.Throttled != math.MaxUint16 || s.Refusals != math.MaxUint16 {
+		t.Errorf("throttled %d, refusals %d, want the maximum", s.Throttled, s.Refusals)
 	}
 }

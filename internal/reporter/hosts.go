@@ -28,54 +28,12 @@ func RateStats(now time.Time, hosts *pace.Hosts) *report.RateStats {
 	return &report.RateStats{Waiting: waits.Waiting, Waited: waits.Waited}
 }
 
-// HostStats converts the Stats of package pace.
-func HostStats(s pace.Stats) report.HostStats {
-	return report.HostStats{
-		Host:         s.Host,
-		Group:        s.Group,
-		SharedWith:   s.Others,
-		GroupWaiting: s.GroupWaiting,
-		Requests:     s.Requests,
-		Throttled:    s.Throttled,
-		Pages:        s.Pages,
-		Denied:       s.Denied,
-		Failed:       s.Failed,
-		Refusals:     s.Refusals,
-		Unchanged:    s.Unchanged,
-		Waiting:      s.Waiting,
-		CrawlDelay:   s.CrawlDelay,
-		BackOff:      s.BackOff,
-		NotBefore:    s.NotBefore,
-		NextStart:    s.NextStart,
-		Opens:        s.Opens,
-		Closes:       s.Closes,
-		Source:       report.DelaySource(s.Cause),
-		Line:         s.Line,
-		LastStatus:   s.Status,
-		Waited:       s.Waited,
-		ResponseTime: s.ResponseTime,
-		Delay:        s.Delay,
-		MinGap:       s.MinGap,
-		GapOverDelay: s.GapOverDelay,
-	}
-}
-
-// AddHost adds the counts and Waited of o to s. GapOverDelay becomes the smaller one of both.
+// AddHost adds the counts of o to s.
 func AddHost(s *report.HostStats, o report.HostStats) {
-	s.Requests += o.Requests
-	s.Throttled += o.Throttled
-	s.Pages += o.Pages
-	s.Denied += o.Denied
-	s.Failed += o.Failed
-	s.Refusals += o.Refusals
+	s.HostCounts.Add(o.HostCounts)
 	s.PagesSent += o.PagesSent
-	s.Unchanged += o.Unchanged
 	s.Waiting += o.Waiting
 	s.OnDisk += o.OnDisk
-	s.Waited += o.Waited
-	if s.GapOverDelay == 0 || o.GapOverDelay != 0 && o.GapOverDelay < s.GapOverDelay {
-		s.GapOverDelay = o.GapOverDelay
-	}
 }
 
 // MarkEnded records that a page of a host was not sent or not finished because the Plugin was closed

@@ -204,7 +204,7 @@ func (r *Reporter) TellWaiting(now time.Time, host *pace.Host, u *url.URL, of ID
 		return false
 	}
 	if s.RateWait > wait {
-		s.Cause = pace.MaxRate
+		s.Source = report.SourceMaxRate
 		s.Line = 0
 		s.NextStart = now.Add(s.RateWait)
 	}
@@ -303,7 +303,7 @@ func (r *Reporter) TellRefused(host *pace.Host, u *url.URL, status int, err erro
 
 // eventOfPace returns an event with the delay of a host.
 func eventOfPace(kind report.EventKind, now time.Time, s pace.Stats) report.Event {
-	return report.Event{Kind: kind, Time: now, Host: s.Host, Delay: s.Delay, Source: report.DelaySource(s.Cause), Line: s.Line}
+	return report.Event{Kind: kind, Time: now, Host: s.Host, Delay: s.Delay, Source: s.Source, Line: s.Line}
 }
 
 // TellRobots reports a robots.txt that was read, or could not be. change may be nil. option is the

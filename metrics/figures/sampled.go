@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"reflect"
 	"sync"
 	"time"
 
@@ -278,10 +279,13 @@ func (s *Sample) raise(before *Sample) {
 	if before == nil {
 		return
 	}
-	s.Totals.Pages = max(s.Totals.Pages, before.Totals.Pages)
-	s.Totals.Refusals = max(s.Totals.Refusals, before.Totals.Refusals)
-	s.Totals.Unchanged = max(s.Totals.Unchanged, before.Totals.Unchanged)
-	s.Totals.Waited = max(s.Totals.Waited, before.Totals.Waited)
+	counts := reflect.ValueOf(&s.Totals.HostCounts).Elem()
+	countsBefore := reflect.ValueOf(before.Totals.HostCounts)
+	for i := range counts.NumField() {
+		if count := counts.Field(i); count.CanInt() {
+			count.SetInt(max(count.Int(), countsBefore.Field(i).Int()))
+		}
+	}
 	if gap := before.GapOverDelay; gap > 0 && (gap < s.GapOverDelay || s.GapOverDelay == 0) {
 		s.GapOverDelay = gap
 	}

@@ -22,10 +22,10 @@ func reading(stats *report.Stats) *Sampler {
 
 func TestSampleOfHosts(t *testing.T) {
 	s := reading(&report.Stats{
-		Totals: report.HostStats{Pages: 4, Refusals: 2},
+		Totals: report.HostStats{HostCounts: report.HostCounts{Pages: 4, Refusals: 2}},
 		Hosts: []report.HostStats{
 			{Waiting: 3}, {BackOff: time.Second}, {NotBefore: time.Now(), Waiting: 1}, {Stopped: time.Now()},
-			{Group: "shops.test", BackOff: time.Second, Throttled: 1}, {Group: "shops.test", BackOff: time.Second},
+			{Group: "shops.test", BackOff: time.Second, HostCounts: report.HostCounts{Throttled: 1}}, {Group: "shops.test", BackOff: time.Second},
 		},
 		NotFed: map[string][]string{"old": {"http://a.test/"}},
 	}).Read()
@@ -40,13 +40,14 @@ func TestCountersDoNotFall(t *testing.T) {
 	var stats report.Stats
 	sampler := reading(&stats)
 	sample := func(pages int, waited time.Duration, gap float64) *Sample {
-		stats = report.Stats{Totals: report.HostStats{Pages: pages, Waited: waited}, GapOverDelay: gap}
+		counts := report.HostCounts{Pages: pages, Failed: pages, Waited: waited}
+		stats = report.Stats{Totals: report.HostStats{HostCounts: counts}, GapOverDelay: gap}
 		sampler.until = time.Time{}
 		return sampler.Read()
 	}
 	sample(1000, time.Hour, 1)
 	second := sample(990, time.Minute, 0)
-	if second.Totals.Pages != 1000 || second.Totals.Waited != time.Hour || second.GapOverDelay != 1 {
+	if second.Totals.Pages != 1000 || second.Totals.Failed != 1000 || second.Totals.Waited != time.Hour || second.GapOverDelay != 1 {
 		t.Errorf("%+v", second.Totals)
 	}
 	third := sample(1001, 2*time.Hour, 1.5)

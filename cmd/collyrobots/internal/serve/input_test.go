@@ -45,10 +45,10 @@ func jsonNames(t *testing.T, schema string) map[string]bool {
 		t.Fatalf("no type for the schema %s", schema)
 	}
 	names := make(map[string]bool)
-	for i := range of.NumField() {
-		field := of.Field(i)
+	for _, field := range reflect.VisibleFields(of) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		switch {
+		case field.Anonymous: // its fields follow
 		case name != "-":
 			names[name] = true
 		case field.Name == "Err":

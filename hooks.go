@@ -38,10 +38,11 @@ type hooks struct {
 	replaced atomic.Bool                            // the plugin is closed, and the collector has another one
 
 	// The following fields are set by attach.
-	callbacks    int    // the number of OnRequest callbacks of c up to that of the plugin
-	byCollector  bool   // for some hosts, robots.txt is read under the collector's UserAgent
-	enforcesTags bool   // the option EnforceRobotsTags is set for some hosts
-	onWait       func() // tellDebugger, made once because each page has it
+	callbacks    int                      // the number of OnRequest callbacks of c up to that of the plugin
+	byCollector  bool                     // for some hosts, robots.txt is read under the collector's UserAgent
+	enforcesTags bool                     // the option EnforceRobotsTags is set for some hosts
+	onWait       func()                   // tellDebugger, made once because each page has it
+	returns      func(*gate.Request) bool // mustReturn of frontier, made once; nil without the option Frontier
 
 	visits *arrivals.Storage // the collector's storage; nil without the options Frontier and EnforceRobotsTags
 
@@ -56,6 +57,7 @@ func (h *hooks) attach() {
 	h.onWait = h.tellDebugger
 	h.c.OnRequest(h.onRequest)
 	if h.frontier != nil {
+		h.returns = h.frontier.mustReturn
 		h.handle.OnRequestFirst(h.recording.onArrival)
 	}
 	h.callbacks = h.handle.RequestCallbacks()
@@ -172,7 +174,7 @@ func (h *hooks) newPage(r *colly.Request, page *fed.Page) *gate.Request {
 		p.OnEnd = page.AwaitHook
 	}
 	if page.IsRecorded() {
-		p.Returns = h.frontier.mustReturn
+		p.Returns = h.returns
 	}
 	if h.c.CacheDir != "" {
 		p.Cached = func() bool { return cached(h.c, r) }
@@ -376,7 +378,7 @@ func (h *hooks) addLastCallbacks() {
 func (h *hooks) onDone(r *colly.Response) {
 	page := h.fedPageOf(r.Request)
 	keep := h.revalidating.keeper(r)
-	if page != nil && !page.IsListed() {
+	if page.OutlivesHooks() {
 		page.Keep = keep
 	} else {
 		keep()

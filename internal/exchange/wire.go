@@ -115,9 +115,9 @@ func (w *Wire) backOff(s pace.Stats, host *pace.Host, resp *http.Response) (log 
 }
 
 // Guard returns the guard of a request for u on the host to, which the host from leads to. from is
-// empty if the program makes the request. The guard is nil if the request may go to any address.
-// Otherwise it is the error of the request if its connection shows that to is private. If that is
-// already known, guard returns an error.
+// empty if the program makes the request. A guard is the error with which the request fails if its
+// connection shows that to is private. It is nil if the request may go to any address. If to is
+// known to be private, Guard returns no guard, and an error.
 func (w *Wire) Guard(from, to string, u *url.URL) (*report.PrivateNetworkError, error) {
 	guarded, address := w.Networks.Check(from, to)
 	if !guarded {

@@ -71,8 +71,8 @@ const (
 type Page struct {
 	// From is the host that led to the page.
 	From string
-	// Keep records the validators of a page that is in a urlstore.Store. It is called when the page
-	// is done. It is nil before the last callback, and for other pages.
+	// Keep records the validators of a page that outlives the hooks. It is called when the page is
+	// done. It is nil before the last callback, and for other pages.
 	Keep func()
 
 	kind     kind
@@ -125,8 +125,10 @@ func (p *Page) IsListed() bool { return p.kind == listed }
 // may go back to it.
 func (p *Page) IsRecorded() bool { return p != nil && p.kind == recorded }
 
-// outlivesHooks reports whether the result of the page counts only after the last callback.
-func (p *Page) outlivesHooks() bool { return p.kind == recorded || p.kind == unrecorded }
+// OutlivesHooks reports whether the result of the page counts only after the last callback.
+func (p *Page) OutlivesHooks() bool {
+	return p != nil && (p.kind == recorded || p.kind == unrecorded)
+}
 
 // SetUnaccepted records that the collector was not asked whether it accepts the page. So the visit
 // that it has accepted for this URL belongs to another request.
@@ -279,7 +281,7 @@ func (p *Page) End(r feed.Result) {
 		return
 	}
 	next := ended
-	if p.outlivesHooks() {
+	if p.OutlivesHooks() {
 		next = found
 	}
 	if p.find(r, next) && next == ended {

@@ -28,8 +28,8 @@ type sharedFetch struct {
 }
 
 // join returns a's policy after a fetch. Callers with the same Way share a fetch. A caller with
-// another Way also waits for it, because a response serves all callers, and makes its own fetch if
-// there is no response, or none soon.
+// another Way waits for this fetch too, because a response serves all callers. If the fetch gets no
+// response, or takes longer than patience, this caller starts a fetch of its own.
 func (c *Cache) join(ctx context.Context, a dialect.Authority, how Fetch) (*Policy, error) {
 	for {
 		f, known, err := c.findOrStart(ctx, a, how)

@@ -13,9 +13,9 @@ import (
 // Left has the pages that were in flight or have failed, and those that were denied, dropped or
 // refused. A run of consecutive pages takes about two bytes, so the record of a site that denies
 // everything is small. In the worst case, every second page of a file is left: a file of 50,000
-// pages then has 25,000 runs, which take 50 KB. Only a longer file can have more than mostRuns
-// runs. Then Next stays at the first run that does not fit, and the next run fetches the pages that
-// follow again.
+// pages then has 25,000 runs, which take 50 KB. A file with more pages may have more than mostRuns
+// runs. The record then has the first mostRuns of them. Next is the first page of the run after
+// these, and the next crawl examines the pages from there on again.
 type record struct {
 	Version      int
 	ETag         string `json:",omitempty"` // validators of the response
@@ -59,7 +59,7 @@ func (r *record) decode(b []byte) error {
 	return nil
 }
 
-// fit removes what the record has no room for, and makes the next run examine it again.
+// fit removes the runs that the record has no room for. The next crawl examines their pages again.
 func (r *record) fit() {
 	if len(r.Left) <= mostRuns {
 		return

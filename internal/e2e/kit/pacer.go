@@ -123,10 +123,9 @@ func (l *memoryLease) Release(sent bool, delay time.Duration, notBefore time.Tim
 	}
 	l.released = true
 	p.Out--
-	if l.host.holder != nil && l.host.holder != l {
-		return // the lease had expired
+	if l.host.holder == l { // a lease without a delay, and one that has expired, hold nothing
+		l.host.holder = nil
 	}
-	l.host.holder = nil
 	if sent {
 		now := time.Now()
 		l.host.end = now

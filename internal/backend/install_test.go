@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gocolly/colly/v2"
@@ -143,34 +144,43 @@ func TestTransportIsSetDuringARequest(t *testing.T) {
 // Collectors that share the user's client have controllers of their own, and nothing writes to the
 // client.
 func TestCollectorsShareAClient(t *testing.T) {
-	server := redirecting(t)
-	client := &http.Client{Timeout: 200 * time.Millisecond, Transport: &http.Transport{}}
-	before := *client
-	defer client.CloseIdleConnections()
-	var recorders []*recorder
-	var visits sync.WaitGroup
-	for range 4 {
-		r := new(recorder)
-		recorders = append(recorders, r)
-		c := colly.NewCollector()
-		c.SetClient(client)
-		install(t, c, r)
-		visits.Go(func() {
-			if err := c.Visit(server.URL + "/hang"); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%v, want a timeout", err)
-			}
-		})
-	}
-	visits.Wait()
-	for _, r := range recorders {
-		r.wantCounts(t, 2, 1, 2)
-		if sent := r.sent.Load(); sent != 2 {
-			t.Errorf("%d requests sent, want 2", sent)
+	synctest.Test(t, func(t *testing.T) {
+		client := &http.Client{Timeout: time.Minute, Transport: new(hanging)}
+		before := *client
+		var recorders []*recorder
+		var visits sync.WaitGroup
+		for range 4 {
+			r := new(recorder)
+			recorders = append(recorders, r)
+			c := colly.NewCollector()
+			c.SetClient(client)
+			install(t, c, r)
+			visits.Go(func() {
+				if err := c.Visit("http://a.test/"); !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%v, want a timeout", err)
+				}
+			})
 		}
+		visits.Wait()
+		for _, r := range recorders {
+			r.wantCounts(t, 2, 1, 2)
+		}
+		if client.Timeout != before.Timeout || client.Transport != before.Transport || client.CheckRedirect != nil || client.Jar != nil {
+			t.Errorf("the user's client has changed: %+v", client)
+		}
+	})
+}
+
+// hanging is a transport that redirects / to /slow, and never answers a request for /slow.
+type hanging struct{}
+
+func (*hanging) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Path == "/" {
+		header := http.Header{"Location": {"/slow"}}
+		return &http.Response{StatusCode: http.StatusFound, Header: header, Body: http.NoBody, Request: req}, nil
 	}
-	if client.Timeout != before.Timeout || client.Transport != before.Transport || client.CheckRedirect != nil || client.Jar != nil {
-		t.Errorf("the user's client has changed: %+v", client)
-	}
+	<-req.Context().Done()
+	return nil, req.Context().Err()
 }
 
 func TestInstallReturnsErrControlled(t *testing.T) {

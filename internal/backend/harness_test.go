@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -33,6 +34,26 @@ func redirecting(t *testing.T) *httptest.Server {
 		server.Close()
 	})
 	return server
+}
+
+// A site is a transport with the pages of redirecting, for tests in a bubble.
+type site struct{}
+
+func (*site) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp := &http.Response{StatusCode: http.StatusFound, Header: http.Header{}, Body: http.NoBody, Request: req}
+	switch req.URL.Path {
+	case "/":
+		resp.Header.Set("Location", "/end")
+	case "/hang":
+		resp.Header.Set("Location", "/slow")
+	case "/end":
+		resp.StatusCode = http.StatusOK
+		resp.Body = io.NopCloser(strings.NewReader("end"))
+	case "/slow":
+		<-req.Context().Done()
+		return nil, req.Context().Err()
+	}
+	return resp, nil
 }
 
 // A recorder is a Controller that counts calls. It accepts every request, and asks a function about

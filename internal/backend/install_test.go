@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/gocolly/colly/v2"
-
-	"github.com/collyrobots/collyrobots/internal/backend"
 )
 
 // A request of a collector without a controller passes through the Seam of another collector. Each
@@ -145,7 +143,7 @@ func TestTransportIsSetDuringARequest(t *testing.T) {
 // client.
 func TestCollectorsShareAClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client := &http.Client{Timeout: time.Minute, Transport: new(hanging)}
+		client := &http.Client{Timeout: time.Minute, Transport: new(site)}
 		before := *client
 		var recorders []*recorder
 		var visits sync.WaitGroup
@@ -156,7 +154,7 @@ func TestCollectorsShareAClient(t *testing.T) {
 			c.SetClient(client)
 			install(t, c, r)
 			visits.Go(func() {
-				if err := c.Visit("http://a.test/"); !errors.Is(err, context.DeadlineExceeded) {
+				if err := c.Visit("http://a.test/hang"); !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("%v, want a timeout", err)
 				}
 			})
@@ -169,123 +167,4 @@ func TestCollectorsShareAClient(t *testing.T) {
 			t.Errorf("the user's client has changed: %+v", client)
 		}
 	})
-}
-
-// hanging is a transport that redirects / to /slow, and never answers a request for /slow.
-type hanging struct{}
-
-func (*hanging) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.URL.Path == "/" {
-		header := http.Header{"Location": {"/slow"}}
-		return &http.Response{StatusCode: http.StatusFound, Header: header, Body: http.NoBody, Request: req}, nil
-	}
-	<-req.Context().Done()
-	return nil, req.Context().Err()
-}
-
-func TestInstallReturnsErrControlled(t *testing.T) {
-	c := colly.NewCollector()
-	first := new(recorder)
-	second := new(recorder)
-	for i, call := range []struct {
-		controller backend.Controller
-		fresh      bool
-		err        error
-	}{
-		{controller: first, fresh: true},
-		{controller: first, fresh: false},
-		{controller: second, err: backend.ErrControlled},
-	} {
-		_, fresh, err := open(t, c).Install(call.controller)
-		if fresh != call.fresh || err != call.err {
-			t.Errorf("call %d: %v, %v; want %v, %v", i, fresh, err, call.fresh, call.err)
-		}
-	}
-	_, fresh, err := open(t, c.Clone()).Install(second)
-	if !fresh || err != nil {
-		t.Errorf("a clone with another controller: %v, %v", fresh, err)
-	}
-	handle := open(t, c)
-	handle.Release(first, idle)
-	_, fresh, err = handle.Install(second)
-	if !fresh || err != nil {
-		t.Errorf("after Release: %v, %v", fresh, err)
-	}
-}
-
-// Release gives the backend its client back, with the changes of the collector's setters.
-func TestRelease(t *testing.T) {
-	mine := &http.Client{Timeout: time.Minute, Transport: &http.Transport{}}
-	for name, tc := range map[string]struct {
-		change func(*colly.Collector)
-		ok     func(restored *http.Client) bool
-	}{
-		"nothing": {
-			change: func(*colly.Collector) {},
-			ok:     func(restored *http.Client) bool { return restored == mine },
-		},
-		"SetRequestTimeout": {
-			change: func(c *colly.Collector) { c.SetRequestTimeout(time.Second) },
-			ok:     func(restored *http.Client) bool { return restored.Timeout == time.Second },
-		},
-		"WithTransport": {
-			change: func(c *colly.Collector) { c.WithTransport(roundTripper(nil)) },
-			ok: func(restored *http.Client) bool {
-				_, changed := restored.Transport.(roundTripper)
-				return changed
-			},
-		},
-		"WithTransport(nil)": {
-			change: func(c *colly.Collector) { c.WithTransport(nil) },
-			ok:     func(restored *http.Client) bool { return restored.Transport == nil },
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := colly.NewCollector()
-			c.SetClient(mine)
-			r := new(recorder)
-			handle := open(t, c)
-			handle.Install(r)
-			tc.change(c)
-			handle.Release(r, func() bool { return false })
-			if handle.Client() == mine {
-				t.Error("the client was restored while a request was under way")
-			}
-			handle.Release(r, idle)
-			if restored := handle.Client(); !tc.ok(restored) {
-				t.Errorf("restored %+v", restored)
-			}
-			if mine.Timeout != time.Minute {
-				t.Error("the user's client has changed")
-			}
-		})
-	}
-}
-
-// A Seam that is kept stays in the backend after Release, and calls no controller.
-func TestKeep(t *testing.T) {
-	server := redirecting(t)
-	c := colly.NewCollector()
-	r := new(recorder)
-	handle := open(t, c)
-	seam, _, err := handle.Install(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := handle.Client()
-	seam.Keep()
-	handle.Release(r, idle)
-	if handle.Client() != before {
-		t.Error("the client was restored")
-	}
-	if err := c.Visit(server.URL + "/"); err != nil {
-		t.Error(err)
-	}
-	if asked := r.asked.Load(); asked > 0 {
-		t.Errorf("the controller was asked %d times after Release", asked)
-	}
-	before.CloseIdleConnections()
-	if again := handle.Watch(seam, r); again != seam || handle.Controller() != nil {
-		t.Error("Watch has made the recorder the controller of a collector that was released")
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gocolly/colly/v2"
@@ -125,55 +126,61 @@ func TestBrokenTransports(t *testing.T) {
 }
 
 func TestSetRequestTimeoutAtAnyTime(t *testing.T) {
-	server := redirecting(t)
-	c := withRedirects(t, nil)
-	for _, timeout := range []time.Duration{100 * time.Millisecond, 0, 200 * time.Millisecond} {
-		c.SetRequestTimeout(timeout)
-		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
-		c.Context = ctx
-		err := c.Visit(server.URL + "/slow")
-		endedByTimeout := ctx.Err() == nil
-		if !errors.Is(err, context.DeadlineExceeded) || endedByTimeout != (timeout > 0) {
-			t.Errorf("timeout %v: %v, error of the context: %v", timeout, err, ctx.Err())
+	synctest.Test(t, func(t *testing.T) {
+		c := withRedirects(t, nil)
+		c.WithTransport(new(site))
+		for _, timeout := range []time.Duration{100 * time.Millisecond, 0, 200 * time.Millisecond} {
+			c.SetRequestTimeout(timeout)
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			c.Context = ctx
+			err := c.Visit("http://a.test/slow")
+			endedByTimeout := ctx.Err() == nil
+			if !errors.Is(err, context.DeadlineExceeded) || endedByTimeout != (timeout > 0) {
+				t.Errorf("timeout %v: %v, error of the context: %v", timeout, err, ctx.Err())
+			}
+			cancel()
 		}
-		cancel()
-	}
+	})
 }
 
 // net/http lets one timeout run over a whole chain of redirects. A redirect that waits for its host
 // must not use it up, but a server that hangs must be given up in time.
 func TestTimeoutExcludesTheWaitOfARedirect(t *testing.T) {
-	server := redirecting(t)
-	const timeout = 500 * time.Millisecond
-	c := withRedirects(t, func(req *http.Request) error {
-		select {
-		case <-time.After(2 * timeout):
-		case <-req.Context().Done():
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = 500 * time.Millisecond
+		c := withRedirects(t, func(req *http.Request) error {
+			select {
+			case <-time.After(2 * timeout):
+			case <-req.Context().Done():
+			}
+			return nil
+		})
+		c.WithTransport(new(site))
+		c.SetRequestTimeout(timeout)
+		var body string
+		c.OnResponse(func(r *colly.Response) { body = string(r.Body) })
+		if err := c.Visit("http://a.test/"); err != nil || body != "end" {
+			t.Errorf("after a long wait: %v, body %q; want the page", err, body)
 		}
-		return nil
+		began := time.Now()
+		err := c.Visit("http://a.test/hang")
+		if took := time.Since(began); !errors.Is(err, context.DeadlineExceeded) || took != 3*timeout {
+			t.Errorf("a server that hangs: %v after %v, want a timeout after %v", err, took, 3*timeout)
+		}
 	})
-	c.SetRequestTimeout(timeout)
-	var body string
-	c.OnResponse(func(r *colly.Response) { body = string(r.Body) })
-	if err := c.Visit(server.URL + "/"); err != nil || body != "end" {
-		t.Errorf("after a long wait: %v, body %q; want the page", err, body)
-	}
-	err := c.Visit(server.URL + "/hang")
-	var timedOut interface{ Timeout() bool }
-	if !errors.As(err, &timedOut) || !timedOut.Timeout() {
-		t.Errorf("a server that hangs: %v, want a timeout", err)
-	}
 }
 
 func TestCollectorContextEndsARequest(t *testing.T) {
-	server := redirecting(t)
-	c := withRedirects(t, nil)
-	ctx, cancel := context.WithCancel(t.Context())
-	c.Context = ctx
-	time.AfterFunc(100*time.Millisecond, cancel)
-	if err := c.Visit(server.URL + "/slow"); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, want %v", err, context.Canceled)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		c := withRedirects(t, nil)
+		c.WithTransport(new(site))
+		ctx, cancel := context.WithCancel(t.Context())
+		c.Context = ctx
+		time.AfterFunc(100*time.Millisecond, cancel)
+		if err := c.Visit("http://a.test/slow"); !errors.Is(err, context.Canceled) {
+			t.Errorf("%v, want %v", err, context.Canceled)
+		}
+	})
 }
 
 // Do holds the host until the body is closed, because the caller closes it when the crawl delay of

@@ -105,12 +105,42 @@ const (
 	ReasonBudget      Reason = "budget"      // MaxPages allows no further page of the host
 )
 
+// reasons has all reasons with their texts.
+var reasons = []struct {
+	reason Reason
+	text   string
+}{
+	{ReasonRule, "a rule matches"},
+	{ReasonNoRule, "no rule matches"},
+	{ReasonNoRobots, "there is no robots.txt"},
+	{ReasonUnreachable, "robots.txt cannot be read"},
+	{ReasonSiteDown, "the site does not answer"},
+	{ReasonDelay, "the crawl delay exceeds SkipAbove"},
+	{ReasonUsage, "the owner disallows this use"},
+	{ReasonNofollow, "the page with the link says nofollow"},
+	{ReasonIgnored, "robots.txt is ignored"},
+	{ReasonRefused, "the host refuses requests"},
+	{ReasonBudget, "the budget of MaxPages is used up"},
+}
+
 // Reasons returns all reasons.
 func Reasons() []Reason {
-	return []Reason{
-		ReasonRule, ReasonNoRule, ReasonNoRobots, ReasonUnreachable, ReasonSiteDown, ReasonDelay,
-		ReasonUsage, ReasonNofollow, ReasonIgnored, ReasonRefused, ReasonBudget,
+	var all []Reason
+	for _, known := range reasons {
+		all = append(all, known.reason)
 	}
+	return all
+}
+
+// Text describes the reason in a few words, such as "the host refuses requests". It returns "" if
+// the reason is not known.
+func (r Reason) Text() string {
+	for _, known := range reasons {
+		if known.reason == r {
+			return known.text
+		}
+	}
+	return ""
 }
 
 // The names of options that change the text of a Decision.
@@ -118,15 +148,6 @@ const (
 	optionRobotsTxt       = "RobotsTxt"
 	optionWhenUnreachable = "WhenUnreachable"
 )
-
-// reasons has the texts of the reasons that because describes without another field of the
-// Decision.
-var reasons = map[Reason]string{
-	ReasonNoRobots:    "there is no robots.txt",
-	ReasonUnreachable: "robots.txt cannot be read",
-	ReasonSiteDown:    "the site does not answer",
-	ReasonIgnored:     "robots.txt is ignored",
-}
 
 // String returns the decision and its reason in one line.
 func (d Decision) String() string {
@@ -170,9 +191,9 @@ func (d Decision) because() string {
 	case ReasonNoRule:
 		return "no rule of " + d.file() + " matches"
 	}
-	text := reasons[d.Reason]
+	text := d.Reason.Text()
 	if d.Option == optionWhenUnreachable {
-		text = reasons[ReasonUnreachable] // under AllowAll, the Reason is ReasonNoRobots
+		text = ReasonUnreachable.Text() // under AllowAll, the Reason is ReasonNoRobots
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s", d.RobotsURL, text)

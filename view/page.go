@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"math"
@@ -178,7 +179,8 @@ func ofLine(key string, line int) string {
 
 // because returns a description of the reason for a denial.
 func because(d denial) string {
-	switch report.Reason(d.Reason) {
+	reason := report.Reason(d.Reason)
+	switch reason {
 	case report.ReasonRule:
 		if d.Line > 0 {
 			file := ""
@@ -188,22 +190,23 @@ func because(d denial) string {
 			return fmt.Sprintf("Disallow: %s, line %d%s", plain(d.Pattern), d.Line, file)
 		}
 		return "a rule that " + d.Dialect + " does not report"
-	case report.ReasonUnreachable:
-		return "robots.txt cannot be read: " + plain(d.Error)
-	case report.ReasonSiteDown:
-		return "the site does not answer"
-	case report.ReasonDelay:
-		return "the crawl delay exceeds SkipAbove"
-	case report.ReasonUsage:
-		return "the owner disallows this use: " + plain(d.Error)
-	case report.ReasonNofollow:
-		return "the page with the link says nofollow"
-	case report.ReasonRefused:
-		return "the host refuses requests"
-	case report.ReasonBudget:
-		return "the budget of MaxPages is used up"
+	case report.ReasonUnreachable, report.ReasonUsage:
+		return reason.Text() + ": " + plain(d.Error)
+	case other:
+		return plain(d.Error)
 	}
-	return plain(d.Error)
+	return reason.Text()
+}
+
+// reasonsScript returns a script for the page with the texts of the reasons.
+func reasonsScript() []byte {
+	var texts [][2]string
+	for _, r := range report.Reasons() {
+		texts = append(texts, [2]string{string(r), r.Text()})
+	}
+	texts = append(texts, [2]string{other, "not denied by robots.txt"})
+	list, _ := json.Marshal(texts) // it has only strings
+	return fmt.Appendf(nil, "export const reasons = Object.fromEntries(%s);\n", list)
 }
 
 // times formats the ratio of a gap to the delay. It rounds down, so that a gap below the delay

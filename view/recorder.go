@@ -100,6 +100,9 @@ func endingOf(e report.Event) report.Ending {
 	return ""
 }
 
+// other is the reason of a denial that was not caused by robots.txt.
+const other = "other"
+
 // A denial is a rule or another reason why requests to a host were not sent.
 type denial struct {
 	Host      string    `json:"host"`
@@ -132,7 +135,7 @@ func (r *recorder) denied(e report.Event) {
 	if why := endingOf(e); why != "" {
 		r.notSent[why]++
 	}
-	d := denial{Host: clip(e.Host), Reason: "other", First: e.Time}
+	d := denial{Host: clip(e.Host), Reason: other, First: e.Time}
 	if e.Err != nil {
 		d.Error = clip(e.Err.Error())
 	}
@@ -154,7 +157,7 @@ func (r *recorder) denied(e report.Event) {
 		}
 	}
 	key := denialKey{host: d.Host, robotsURL: d.RobotsURL, reason: d.Reason, pattern: d.Pattern, group: d.Group, err: d.Error, line: d.Line}
-	if d.Reason == "other" {
+	if d.Reason == other {
 		key.err = "" // the error contains the URL, so each would be a new entry
 	}
 	known, _ := r.denials.touch(key, func() *denial { return &d })

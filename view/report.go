@@ -89,7 +89,7 @@ func ruleText(d deniedRule) string {
 		}
 		return key + ": " + plain(d.Pattern)
 	}
-	if d.Reason == "other" {
+	if d.Reason == other {
 		return "not denied by robots.txt"
 	}
 	return because(denial{Reason: d.Reason, Option: d.Option, Error: "see the hosts"})

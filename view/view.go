@@ -146,6 +146,10 @@ var types = map[string]string{
 func serveAsset(w http.ResponseWriter, r *http.Request, name string) {
 	_, extension, _ := strings.Cut(name, ".")
 	content, err := assets.ReadFile("assets/" + name)
+	if name == "reasons.js" {
+		content = reasonsScript()
+		err = nil
+	}
 	if err != nil || types[extension] == "" {
 		http.NotFound(w, r)
 		return

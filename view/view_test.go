@@ -145,7 +145,7 @@ func TestPrefixes(t *testing.T) {
 	mux.Handle("/bare", http.StripPrefix("/bare", h))
 	for target, want := range map[string]string{
 		"/plain/": "text/html; charset=utf-8", "/plain/style.css": "text/css; charset=utf-8", "/a/stripped/": "text/html; charset=utf-8",
-		"/a/stripped/chart.js": "text/javascript; charset=utf-8", "/a/stripped/state.json": "application/json", "/plain/icon.svg": "image/svg+xml",
+		"/a/stripped/chart.js": "text/javascript; charset=utf-8", "/a/stripped/state.json": "application/json", "/a/stripped/reasons.js": "text/javascript; charset=utf-8", "/plain/icon.svg": "image/svg+xml",
 	} {
 		if w := get(mux, target); w.Code != http.StatusOK || w.Header().Get("Content-Type") != want {
 			t.Errorf("%s: status %d, %s, want %s", target, w.Code, w.Header().Get("Content-Type"), want)

@@ -1,5 +1,6 @@
 // This file shows the denials and the sitemaps.
-import { ago, byId, make, many, number, plain, reasons, set } from "./text.js";
+import { ago, byId, make, many, number, plain, set } from "./text.js";
+import { reasons } from "./reasons.js";
 
 // rule returns the text of the rule or the reason of a denial.
 function rule(d) {

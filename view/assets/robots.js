@@ -1,5 +1,6 @@
 // This file shows robots.txt files.
-import { ago, byId, make, many, ms, plain, reasons, set, short } from "./text.js";
+import { ago, byId, make, many, ms, plain, set, short } from "./text.js";
+import { reasons } from "./reasons.js";
 
 let robots = "", asked = 0, touched = false, shown;
 

@@ -72,14 +72,6 @@ export function why(source, line, status, response) {
   return "no delay requested";
 }
 
-// reasons are descriptions of the reasons of a decision.
-export const reasons = {
-  rule: "a rule matches", no_rule: "no rule matches", no_robots: "there is no robots.txt", unreachable: "robots.txt cannot be read, so nothing is allowed",
-  site_down: "the site does not answer", delay: "the crawl delay exceeds SkipAbove", ignored: "robots.txt is ignored",
-  usage: "the site does not allow this use of its content", nofollow: "the page with the link says nofollow",
-  refused: "the host refuses requests", budget: "the budget of MaxPages is used up", other: "not denied by robots.txt",
-};
-
 // ago returns how long ago a time was.
 export function ago(time, now) {
   const t = now - Date.parse(time);

@@ -1,5 +1,6 @@
 // This file receives the stream of messages and updates all parts of the page.
 import { ago, byId, classes, many, number, parts, plain, set, short, statusText, times, whole, why, ms } from "./text.js";
+import { reasons } from "./reasons.js";
 import * as chart from "./chart.js";
 import * as hosts from "./hosts.js";
 import * as lists from "./lists.js";
@@ -94,9 +95,7 @@ function headline(m) {
   byId("gap").classList.toggle("bad", g > 0 && g < 1);
   set(byId("gap-why"), g ? (g < 1 ? "the delay of the host, which is too short" : "the delay of the host, so every request kept it") : "no two requests to a host with a delay yet");
   set(byId("denied"), number(m.totals.denied));
-  const by = [["rule", "by a rule of robots.txt"], ["unreachable", "robots.txt unreadable"], ["site_down", "site down"], ["delay", "crawl delay too long"],
-    ["usage", "by usage preferences"], ["nofollow", "behind nofollow"], ["refused", "the host refuses"], ["budget", "over the budget"], ["other", "for other reasons"]];
-  const denied = by.filter(([reason]) => m.denied_by?.[reason]).map(([reason, text]) => `${number(m.denied_by[reason])} ${text}`);
+  const denied = Object.keys(reasons).filter(reason => m.denied_by?.[reason]).map(reason => `${number(m.denied_by[reason])} × ${reasons[reason]}`);
   set(byId("denied-why"), denied.join(", ") || (m.totals.denied ? "requests not sent" : "every request was allowed"));
 }
 

@@ -33,7 +33,7 @@ func TestTagsAndSignatures(t *testing.T) {
 	b.within(soon, `document.querySelector("#signals").textContent === "0 requests signed"`)
 	c.start("http://tags.example/")
 	b.within(soon, `document.querySelector("#signals").textContent === "2 noindex · 1 nofollow · 3 requests signed"`)
-	b.within(soon, has(`document.querySelector("#denied-why").textContent`, "1 behind nofollow"))
+	b.within(soon, has(`document.querySelector("#denied-why").textContent`, "1 × the page with the link says nofollow"))
 	b.within(soon, has(`document.querySelector("#denial-list").textContent`, "the page with the link says nofollow"))
 	for _, width := range []int64{375, 800, 1280} {
 		b.run(chromedp.EmulateViewport(width, 800))

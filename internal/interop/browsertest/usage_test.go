@@ -21,9 +21,9 @@ func TestUsage(t *testing.T) {
 	b.run(chromedp.EmulateViewport(1440, 900), chromedp.Navigate(c.page))
 	c.start("http://press.example/", "http://press.example/1")
 	b.fact("two denials", func() bool { return c.robots.Stats().Decisions[report.ReasonUsage] == 2 },
-		`document.querySelector("#denied-why").textContent === "2 by usage preferences"`)
+		`document.querySelector("#denied-why").textContent === "2 × the owner disallows this use"`)
 	list := `document.querySelector("#denial-list").innerText.replace(/\s+/g, " ")`
-	b.within(soon, has(list, "the site does not allow this use of its content 2 ×"))
+	b.within(soon, has(list, "the owner disallows this use 2 ×"))
 	b.within(soon, has(list, "train-ai in robots.txt, line 3"))
 	b.within(soon, has(list, "http://press.example/1"))
 	b.quiet(c.page)
@@ -33,7 +33,7 @@ func TestUsage(t *testing.T) {
 
 	b.run(chromedp.Navigate("about:blank"))
 	b.run(chromedp.Navigate(c.page))
-	b.within(soon, has(list, "the site does not allow this use of its content 2 ×"))
+	b.within(soon, has(list, "the owner disallows this use 2 ×"))
 }
 
 // TestDisallowedUses checks what the page shows of pages that were requested although their headers

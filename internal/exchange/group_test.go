@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,9 +45,6 @@ type alike struct{ other error }
 func (alike) Error() string          { return "alike" }
 func (a alike) Is(target error) bool { return target == a.other }
 
-// sharing makes the hosts of a world share their pace.
-func sharing(w *world) { w.rules.Shares = true }
-
 // withoutResolver makes the lookups of names fail during a test.
 func withoutResolver(t *testing.T) {
 	before := net.DefaultResolver
@@ -60,10 +58,11 @@ func withoutResolver(t *testing.T) {
 // TestJoin checks which group a host joins before its first request, and for how long.
 func TestJoin(t *testing.T) {
 	withoutResolver(t)
+	direct := new(http.Transport)
 	proxied := &http.Transport{Proxy: http.ProxyURL(mustParse("http://proxy.test"))}
 	tests := []struct {
 		host    string
-		through http.RoundTripper
+		through http.RoundTripper // if nil, direct
 		group   string
 		until   time.Duration
 	}{
@@ -75,14 +74,11 @@ func TestJoin(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.host, func(t *testing.T) {
-			inBubble(t, sharing, func(w *world) {
+			inBubble(t, 0, func(w *world) {
+				w.rules.Shares = true
 				h := w.host(test.host)
-				through := test.through
-				if through == nil {
-					through = new(http.Transport)
-				}
 				for range 2 {
-					w.Join(w.t.Context(), h, through, mustParse("http://"+test.host+"/"))
+					w.Join(w.t.Context(), h, cmp.Or[http.RoundTripper](test.through, direct), mustParse("http://"+test.host+"/"))
 				}
 				a := h.Assignment()
 				if a.Name != test.group || a.Until.Sub(w.start) != test.until {
@@ -100,7 +96,8 @@ func TestJoin(t *testing.T) {
 // plugin is closed, and that hosts without shared pace have none.
 func TestJoinEnds(t *testing.T) {
 	withoutResolver(t)
-	inBubble(t, sharing, func(w *world) {
+	inBubble(t, 0, func(w *world) {
+		w.rules.Shares = true
 		ctx, cancel := context.WithCancel(w.t.Context())
 		cancel()
 		h := w.host("a.test")
@@ -116,7 +113,7 @@ func TestJoinEnds(t *testing.T) {
 			t.Errorf("after Close: %v", err)
 		}
 	})
-	inBubble(t, nil, func(w *world) {
+	inBubble(t, 0, func(w *world) {
 		h := w.host("192.88.0.1")
 		w.Join(w.t.Context(), h, nil, mustParse("http://192.88.0.1/"))
 		w.met(h, "192.88.0.1:80", address("192.88.0.1"))
@@ -145,7 +142,8 @@ func TestMet(t *testing.T) {
 		{name: "no TCP", known: first, target: server, addr: &net.UnixAddr{}, group: "192.88.0.1"},
 	}
 	for _, test := range tests {
-		inBubble(t, sharing, func(w *world) {
+		inBubble(t, 0, func(w *world) {
+			w.rules.Shares = true
 			h := w.host("a.test")
 			h.Join(test.known)
 			w.met(h, test.target, test.addr)
@@ -180,10 +178,8 @@ func (s *fakeStore) Pace(host string, next time.Time, alone bool) {
 
 // TestStores checks that each store gets the pace of hosts once, and counts their pages.
 func TestStores(t *testing.T) {
-	inBubble(t, func(w *world) {
-		w.rules.MinDelay = time.Minute
+	inBubble(t, time.Minute, func(w *world) {
 		w.rules.Shares = true
-	}, func(w *world) {
 		h := w.host("domain.a.test")
 		w.Join(w.t.Context(), h, nil, mustParse("http://domain.a.test/"))
 		w.TellNextStart(h)

@@ -28,57 +28,41 @@ func (w *world) robotsOf(f Fetcher) policy.Fetch {
 
 // request returns a request for a URL that response, which may be nil, has led to.
 func (w *world) request(rawURL string, response *http.Response) *http.Request {
-	req, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, rawURL, nil)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	req.Response = response
-	return req
+	req := &http.Request{Method: http.MethodGet, URL: mustParse(rawURL), Response: response}
+	return req.WithContext(w.t.Context())
 }
 
 // TestRobotsRequests checks that the redirects of a robots.txt keep the pace of each host, and that
 // the exchange before a redirect ends before the next one waits for the same host.
 func TestRobotsRequests(t *testing.T) {
-	inBubble(t, func(w *world) {
-		w.rules.MinDelay = time.Second
+	inBubble(t, time.Second, func(w *world) {
 		w.answer = func(*http.Request) *http.Response { return respond(http.StatusFound, nil) }
-	}, func(w *world) {
 		fetch := w.robotsOf(Fetcher{})
 		var last *http.Response
 		for _, next := range []string{"http://a.test/robots.txt", "http://a.test/r", "http://b.test/r", "http://a.test/r2"} {
 			resp, err := fetch.Do(w.request(next, last))
-			if err != nil {
-				t.Fatal(err)
-			}
+			w.must(err)
 			last = resp
 		}
 		last.Body.Close()
 		w.wantRequests("0s GET a.test/robots.txt", "1s GET a.test/r", "1s GET b.test/r", "2s GET a.test/r2")
-		for _, host := range []string{"a.test", "b.test"} {
-			if w.host(host).Stats(time.Now()).Busy {
-				t.Errorf("%s is still busy", host)
-			}
-		}
+		w.wantIdle("a.test", 3)
+		w.wantIdle("b.test", 1)
 	})
 }
 
 // TestSharedRobotsRequests checks that a lease is kept during a redirect to a host with another pace,
 // so that no other process fetches the same file.
 func TestSharedRobotsRequests(t *testing.T) {
-	inBubble(t, func(w *world) {
+	inBubble(t, 0, func(w *world) {
 		w.answer = func(*http.Request) *http.Response { return respond(http.StatusFound, nil) }
-	}, func(w *world) {
 		all := &leases{length: time.Minute}
 		w.Share(all)
 		fetch := w.robotsOf(Fetcher{})
 		first, err := fetch.Do(w.request("http://a.test/robots.txt", nil))
-		if err != nil {
-			t.Fatal(err)
-		}
+		w.must(err)
 		second, err := fetch.Do(w.request("http://b.test/", first))
-		if err != nil {
-			t.Fatal(err)
-		}
+		w.must(err)
 		if all.acquired != 2 || all.released != 0 {
 			t.Errorf("acquired %d, released %d; want 2, 0", all.acquired, all.released)
 		}
@@ -111,7 +95,8 @@ func TestRobotsErrors(t *testing.T) {
 		{name: "private and denied everywhere", err: private, access: netguard.DenyAll, want: policy.ErrForbidden},
 	}
 	for _, test := range tests {
-		inBubble(t, func(w *world) { w.access = test.access }, func(w *world) {
+		inBubble(t, 0, func(w *world) {
+			w.allow(test.access)
 			r := &robotsRequests{
 				wire:  w.Wire,
 				first: Lead{Origin: Origin{Payer: test.payer}},
@@ -134,10 +119,9 @@ func TestRobotsErrors(t *testing.T) {
 // authentication is not taken for a response of the site.
 func TestRobotsByProxy(t *testing.T) {
 	status := http.StatusOK
-	inBubble(t, func(w *world) {
+	inBubble(t, 0, func(w *world) {
 		w.peer = address("192.88.0.1")
 		w.answer = func(*http.Request) *http.Response { return respond(status, nil) }
-	}, func(w *world) {
 		fetch := w.robotsOf(Fetcher{})
 		for _, test := range []struct {
 			url    string
@@ -164,7 +148,7 @@ func TestRobotsByProxy(t *testing.T) {
 // TestWays checks in which cases an unanswered robots.txt is requested once more: if the header for a
 // proxy, the proxy, or the header of the same page is another one.
 func TestWays(t *testing.T) {
-	inBubble(t, nil, func(w *world) {
+	inBubble(t, 0, func(w *world) {
 		w.Client = nil
 		proxied := &http.Transport{Proxy: http.ProxyURL(mustParse("http://user:pass@proxy.test:3128"))}
 		other := &http.Transport{Proxy: http.ProxyURL(mustParse("http://user2:pass@proxy.test:3128"))}
@@ -202,7 +186,7 @@ func TestWays(t *testing.T) {
 
 // TestOwnTransport checks which transport sends the plugin's own requests.
 func TestOwnTransport(t *testing.T) {
-	inBubble(t, nil, func(w *world) {
+	inBubble(t, 0, func(w *world) {
 		rt := new(http.Transport)
 		seam := backend.NewSeam(rt, nil)
 		if got := w.transport(seam); got != http.RoundTripper(w) {
@@ -235,6 +219,7 @@ func TestCredentials(t *testing.T) {
 		t.Fatal(err)
 	}
 	jar.SetCookies(u, []*http.Cookie{{Name: "a", Value: "jar"}, {Name: "b", Value: "jar"}})
+	proxied := http.Header{"X-Proxy-Session": {"1"}}
 	tests := []struct {
 		name   string
 		page   http.Header
@@ -244,35 +229,19 @@ func TestCredentials(t *testing.T) {
 	}{
 		{name: "nothing", first: http.Header{}},
 		{
-			name:  "only for other requests",
-			page:  http.Header{"Accept": {"*/*"}, "Referer": {"r"}, "If-None-Match": {"e"}, "Content-Type": {"t"}, "User-Agent": {"u"}, "Range": {"x"}},
-			first: http.Header{},
+			name: "only for other requests", first: http.Header{},
+			page: http.Header{"Accept": {"*/*"}, "Referer": {"r"}, "If-None-Match": {"e"}, "Content-Type": {"t"}, "User-Agent": {"u"}, "Range": {"x"}},
 		},
 		{
-			name:   "of the site",
-			page:   http.Header{"Authorization": {"s"}, "accept": {"text/html"}, "Referer": {"r"}},
-			first:  http.Header{},
-			second: http.Header{"Authorization": {"s"}, "accept": {"text/html"}},
+			name: "of the site", page: http.Header{"Authorization": {"s"}, "accept": {"text/html"}, "Referer": {"r"}},
+			first: http.Header{}, second: http.Header{"Authorization": {"s"}, "accept": {"text/html"}},
 		},
 		{
-			name:   "of the proxy and the site",
-			page:   http.Header{"X-Proxy-Session": {"1"}, "Authorization": {"s"}},
-			first:  http.Header{"X-Proxy-Session": {"1"}},
-			second: http.Header{"X-Proxy-Session": {"1"}, "Authorization": {"s"}},
+			name: "of the proxy and the site", page: http.Header{"X-Proxy-Session": {"1"}, "Authorization": {"s"}},
+			first: proxied, second: http.Header{"X-Proxy-Session": {"1"}, "Authorization": {"s"}},
 		},
-		{
-			name:  "of the proxy alone",
-			page:  http.Header{"X-Proxy-Session": {"1"}},
-			first: http.Header{"X-Proxy-Session": {"1"}},
-			// The second request would be the first once more.
-		},
-		{
-			name:   "cookies",
-			page:   http.Header{"Cookie": {"a=page"}},
-			jar:    jar,
-			first:  http.Header{},
-			second: http.Header{"Cookie": {"a=page; b=jar"}},
-		},
+		{name: "of the proxy alone", page: http.Header{"X-Proxy-Session": {"1"}}, first: proxied}, // the second would be the first once more
+		{name: "cookies", page: http.Header{"Cookie": {"a=page"}}, jar: jar, first: http.Header{}, second: http.Header{"Cookie": {"a=page; b=jar"}}},
 	}
 	for _, test := range tests {
 		var f policy.Fetch
@@ -309,7 +278,7 @@ func TestBoth(t *testing.T) {
 
 // TestInvalidURL checks that a request for a URL without a host is not sent.
 func TestInvalidURL(t *testing.T) {
-	inBubble(t, nil, func(w *world) {
+	inBubble(t, 0, func(w *world) {
 		x := &Exchange{Wire: w.Wire}
 		_, began, err := x.Send(&http.Request{URL: new(url.URL)}, nil, 0, Lead{})
 		if err == nil || !began.IsZero() {
@@ -320,7 +289,7 @@ func TestInvalidURL(t *testing.T) {
 
 // TestLimitOfRobotsTxt checks that the Timeout of the client of HTTPClient limits a fetch of robots.txt.
 func TestLimitOfRobotsTxt(t *testing.T) {
-	inBubble(t, func(w *world) {}, func(w *world) {
+	inBubble(t, 0, func(w *world) {
 		w.Wire.Client = &http.Client{Timeout: 7 * time.Second}
 		if got := w.robotsOf(Fetcher{}).Limit; got != 7*time.Second {
 			t.Errorf("the limit of the fetch is %v, want 7s", got)

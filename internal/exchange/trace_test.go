@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/webbotauth"
@@ -14,15 +13,8 @@ import (
 
 // onWire returns an exchange of a page that began when the bubble began, and has its turn.
 func (w *world) onWire() *Exchange {
-	x := &Exchange{Wire: w.Wire, Host: w.host("a.test"), Through: w}
-	x.Trace.Report = w.Report
-	x.Trace.URL = mustParse("http://a.test/")
-	x.Trace.Kind = report.RequestPage
-	x.Trace.Since = w.start
-	err := x.awaitTurn(w.t.Context())
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	x := w.newExchange("a.test")
+	w.must(x.awaitTurn(w.t.Context()))
 	return x
 }
 
@@ -105,7 +97,7 @@ func TestTrace(t *testing.T) {
 	}
 	for _, test := range steps {
 		t.Run(test.name, func(t *testing.T) {
-			inBubble(t, nil, func(w *world) {
+			inBubble(t, 0, func(w *world) {
 				test.run(w.onWire())
 				w.wantEvents(test.events...)
 				if w.host("a.test").Stats(time.Now()).Busy {
@@ -119,7 +111,7 @@ func TestTrace(t *testing.T) {
 // TestTraceOfPage checks that the events of a file have the number of the page that needs it, and
 // that a start has the decision that allows it.
 func TestTraceOfPage(t *testing.T) {
-	inBubble(t, nil, func(w *world) {
+	inBubble(t, 0, func(w *world) {
 		page := w.Report.NewPage(w.t.Context())
 		time.Sleep(3 * time.Second)
 		w.get(new(Exchange), "http://a.test/robots.txt", Lead{Kind: report.RequestRobots, Page: page})
@@ -140,7 +132,7 @@ func TestTraceOfPage(t *testing.T) {
 			t.Error("the started event of a page has no decision, or that of a file has one")
 		}
 	})
-	inBubble(t, nil, func(w *world) {
+	inBubble(t, 0, func(w *world) {
 		r := reporter.New(w.Report.Log)
 		x := w.onWire()
 		x.Trace.Report = r
@@ -183,52 +175,34 @@ func TestSign(t *testing.T) {
 		name      string
 		whenAsked bool
 		answers   []*http.Response
-		rules     pace.Rules
+		delay     time.Duration
 		signed    string // for each request, "y" or "n"
 		stats     report.SignatureStats
 	}{
 		{name: "always", answers: []*http.Response{respond(200, nil)}, signed: "y", stats: report.SignatureStats{Signed: 1}},
+		{name: "always, and rejected", answers: []*http.Response{respond(403, ask)}, signed: "y", stats: report.SignatureStats{Signed: 1, Asked: 1}},
 		{
-			name:    "always, and rejected",
-			answers: []*http.Response{respond(403, ask)},
-			signed:  "y",
-			stats:   report.SignatureStats{Signed: 1, Asked: 1},
-		},
-		{
-			name:    "always, with a nonce",
-			answers: []*http.Response{respond(403, withNonce), respond(200, nil)},
-			signed:  "yy",
-			stats:   report.SignatureStats{Signed: 2, Asked: 1},
+			name: "always, with a nonce", answers: []*http.Response{respond(403, withNonce), respond(200, nil)}, signed: "yy",
+			stats: report.SignatureStats{Signed: 2, Asked: 1},
 		},
 		{name: "not asked", whenAsked: true, answers: []*http.Response{respond(200, nil)}, signed: "n"},
 		{
-			name:      "asked",
-			whenAsked: true,
-			answers:   []*http.Response{respond(403, ask), respond(200, nil)},
-			signed:    "ny",
-			stats:     report.SignatureStats{Signed: 1, Asked: 1, Hosts: 1},
+			name: "asked", whenAsked: true, answers: []*http.Response{respond(403, ask), respond(200, nil)}, signed: "ny",
+			stats: report.SignatureStats{Signed: 1, Asked: 1, Hosts: 1},
 		},
 		{
-			name:      "asked twice",
-			whenAsked: true,
-			answers:   []*http.Response{respond(403, ask), respond(403, withNonce)},
-			signed:    "ny",
-			stats:     report.SignatureStats{Signed: 1, Asked: 2, Hosts: 1},
+			name: "asked twice", whenAsked: true, answers: []*http.Response{respond(403, ask), respond(403, withNonce)}, signed: "ny",
+			stats: report.SignatureStats{Signed: 1, Asked: 2, Hosts: 1},
 		},
 		{
-			name:      "the host may be asked only much later",
-			whenAsked: true,
-			answers:   []*http.Response{respond(403, ask)},
-			rules:     pace.Rules{MinDelay: time.Hour},
-			signed:    "n",
-			stats:     report.SignatureStats{Asked: 1, Hosts: 1},
+			name: "the host may be asked only much later", whenAsked: true, answers: []*http.Response{respond(403, ask)}, delay: time.Hour, signed: "n",
+			stats: report.SignatureStats{Asked: 1, Hosts: 1},
 		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			signed := ""
-			inBubble(t, func(w *world) {
-				w.rules = test.rules
+			inBubble(t, test.delay, func(w *world) {
 				w.answer = func(req *http.Request) *http.Response {
 					is := "n"
 					if req.Header.Get("Signature") != "" {
@@ -237,15 +211,12 @@ func TestSign(t *testing.T) {
 					signed += is
 					return test.answers[len(signed)-1]
 				}
-			}, func(w *world) {
 				if w.Signs() {
 					t.Error("requests are signed without a signer")
 				}
 				key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 				signer, err := webbotauth.NewSigner(key, "https://bot.test"+webbotauth.DirectoryPath, webbotauth.Draft)
-				if err != nil {
-					t.Fatal(err)
-				}
+				w.must(err)
 				signer.WhenAsked = test.whenAsked
 				w.Sign(signer)
 				w.get(new(Exchange), "http://a.test/", Lead{Kind: report.RequestPage})

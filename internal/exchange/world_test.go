@@ -30,11 +30,10 @@ import (
 // the plugin's own requests.
 type world struct {
 	*Wire
-	t      *testing.T
-	start  time.Time
-	rules  pace.Rules
-	access netguard.Access
-	log    bytes.Buffer
+	t     *testing.T
+	start time.Time
+	rules pace.Rules
+	log   bytes.Buffer
 	// answer returns the response to a request. If nil, each response has status 200.
 	answer func(*http.Request) *http.Response
 	// peer makes the server report a connection to this address before it answers.
@@ -46,27 +45,29 @@ type world struct {
 	listener *fanout.Listener[report.Event]
 }
 
-// inBubble runs a test with a world. change, which may be nil, changes it before its wire is made.
-func inBubble(t *testing.T, change func(*world), test func(*world)) {
+// inBubble runs a test with a world whose hosts have a delay.
+func inBubble(t *testing.T, delay time.Duration, test func(*world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
-		w := &world{t: t, start: time.Now(), access: netguard.AllowAll}
-		if change != nil {
-			change(w)
-		}
+		w := &world{t: t, start: time.Now(), rules: pace.Rules{MinDelay: delay}}
 		hosts := pace.New(func(string) *pace.Rules { return &w.rules })
 		options := &slog.HandlerOptions{ReplaceAttr: withoutTime}
 		r := reporter.New(slog.New(slog.NewTextHandler(&w.log, options)))
 		w.Wire = NewWire(hosts, func(host string) Sharing { return sharingOf(host) }, r)
 		w.Client = &http.Client{Transport: w}
-		w.Networks = netguard.New(func(name string) netguard.Host { return hosts.At(time.Now(), name) }, w.access)
+		w.allow(netguard.AllowAll)
 		w.Quota = netguard.NewQuota(hostname.Registrable, errors.New("elsewhere"))
 		w.listener = r.Events.ListenOnDemand(func(e report.Event) { w.events = append(w.events, e) })
 		test(w)
 		w.Wire.Close()
 		r.Events.Close()
 	})
+}
+
+// allow sets which addresses of private networks may be requested.
+func (w *world) allow(access netguard.Access) {
+	w.Networks = netguard.New(func(name string) netguard.Host { return w.host(name) }, access)
 }
 
 func withoutTime(_ []string, a slog.Attr) slog.Attr {
@@ -165,15 +166,27 @@ func (w *world) wantRequests(want ...string) {
 	wantLines(w.t, "requests", w.requests, want)
 }
 
-// wantEvents checks the events so far, as eventLine describes them.
+// eventLines returns the events so far, as eventLine describes them.
+func (w *world) eventLines() (lines []string) {
+	w.listener.Deliver()
+	for _, e := range w.events {
+		lines = append(lines, eventLine(e, w.start))
+	}
+	return lines
+}
+
+// wantEvents checks the events so far.
 func (w *world) wantEvents(want ...string) {
 	w.t.Helper()
-	w.listener.Deliver()
-	var got []string
-	for _, e := range w.events {
-		got = append(got, eventLine(e, w.start))
+	wantLines(w.t, "events", w.eventLines(), want)
+}
+
+// must ends the test if there is an error.
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
 	}
-	wantLines(w.t, "events", got, want)
 }
 
 // wantLog checks that the log is empty, or that it contains text exactly once.

@@ -281,36 +281,6 @@ func TestZeroPlugin(t *testing.T) {
 	p.Close()
 }
 
-// TestPages checks that Pages reads sitemaps like FollowSitemaps and returns their pages.
-func TestPages(t *testing.T) {
-	sites := kit.Shop()
-	sites["shop.test"]["/robots.txt"] = "Crawl-delay: 60\n" + sites["shop.test"]["/robots.txt"].(string)
-	sites["gone.test"] = nil
-	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil)
-		var got []string
-		failed := 0
-		for e, err := range c.Robots.Pages(t.Context(), collyrobots.Feed{}, "http://shop.test/any", "http://gone.test/") {
-			if err != nil {
-				failed++
-				if e.Loc != "" {
-					t.Errorf("got page %v with error %v, want a zero Entry", e, err)
-				}
-				continue
-			}
-			got = append(got, e.Loc)
-		}
-		want := "http://shop.test/6 http://cdn.test/7 http://shop.test/1 http://shop.test/2 http://shop.test/5"
-		if got := strings.Join(got, " "); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
-		if failed != 1 { // gone.xml
-			t.Errorf("got %d errors, want 1", failed)
-		}
-		kit.WantURIs(t, web, "shop.test", "/robots.txt /index.xml /a.xml /b.xml.gz /gone.xml")
-	})
-}
-
 // TestPagesThatEndEarly checks that no more sitemaps are read when the loop or the context ends.
 func TestPagesThatEndEarly(t *testing.T) {
 	sites := robotstest.Sites{"a.test": {

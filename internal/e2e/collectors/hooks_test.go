@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -241,44 +240,6 @@ func TestHeadIsCheckedAndPaced(t *testing.T) {
 	})
 }
 
-// TestRetriesKeepThePace checks that retries keep the delay, in all callbacks.
-func TestRetriesKeepThePace(t *testing.T) {
-	a := robotstest.Pages(3, "User-agent: *\nCrawl-delay: 1\nDisallow: /2")
-	a["/0"] = 500
-	for name, options := range map[string][]colly.CollectorOption{"sync": nil, "async": kit.Async} {
-		t.Run(name, func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
-				var mu sync.Mutex // the callbacks of different pages run at the same time
-				retried := map[string]int{}
-				again := func(r *colly.Request) bool {
-					mu.Lock()
-					defer mu.Unlock()
-					retried[r.URL.Path]++
-					return retried[r.URL.Path] <= 3
-				}
-				var denials atomic.Int32
-				c := kit.Start(t, web, options, collyrobots.OnDenied(func(r *colly.Request, _ error) {
-					denials.Add(1)
-					if again(r) {
-						r.Retry()
-					}
-				})).Follow()
-				c.OnError(func(r *colly.Response, err error) {
-					if !errors.Is(err, colly.ErrRobotsTxtBlocked) && again(r.Request) {
-						r.Request.Retry()
-					}
-				})
-				c.Visit("http://a.test/")
-				c.Wait()
-				kit.WantPace(t, web, "a.test", time.Second, 3+4) // /0 four times
-				if denials.Load() != 4 || strings.Contains(kit.URIsOf(web.Log("a.test")), "/2") {
-					t.Errorf("/2 was denied %d times, want 4; requests to a.test: %s", denials.Load(), kit.URIsOf(web.Log("a.test")))
-				}
-			})
-		})
-	}
-}
-
 // TestMaxRequestsAndMaxDepth checks that MaxRequests does not count robots.txt, and that MaxDepth
 // counts links.
 func TestMaxRequestsAndMaxDepth(t *testing.T) {
@@ -362,36 +323,6 @@ func TestBrokenXMLReleasesTheHostOnce(t *testing.T) {
 		kit.WantPace(t, web, "a.test", time.Second, 8)
 		if len(c.Errs) != 6 || scraped != 6 {
 			t.Errorf("got %d calls of OnError and %d of OnScraped, want 6 and 6", len(c.Errs), scraped)
-		}
-	})
-}
-
-// TestAbortedDownloadEndsTheRequest checks that the next page is requested one delay after the
-// start of a request whose download was aborted.
-func TestAbortedDownloadEndsTheRequest(t *testing.T) {
-	a := robotstest.Pages(3, "User-agent: *\nCrawl-delay: 1")
-	a["/1"] = http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
-		for r.Context().Err() == nil {
-			fmt.Fprintln(out, strings.Repeat("x", 1000))
-			out.(http.Flusher).Flush()
-			time.Sleep(100 * time.Millisecond)
-		}
-	})
-	kit.InBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, kit.Async)
-		c.OnResponseHeaders(func(r *colly.Response) {
-			if r.Request.URL.Path == "/1" {
-				r.Request.Abort()
-			}
-		})
-		for i := range 3 {
-			c.Visit(fmt.Sprint("http://a.test/", i))
-			synctest.Wait()
-		}
-		c.Wait()
-		kit.WantPace(t, web, "a.test", time.Second, 4)
-		if err := c.Errs["http://a.test/1"]; !errors.Is(err, colly.ErrAbortedAfterHeaders) {
-			t.Errorf("OnError got %v", err)
 		}
 	})
 }

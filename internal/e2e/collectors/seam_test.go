@@ -17,7 +17,6 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
-	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
@@ -108,19 +107,6 @@ func sameClient(t *testing.T, client *http.Client, before http.Client) {
 		reflect.ValueOf(client.Transport).Pointer() != reflect.ValueOf(before.Transport).Pointer() {
 		t.Errorf("the client has changed to %+v", client)
 	}
-}
-
-// wantGoroutines fails the test if, after a while, there are more goroutines than before.
-func wantGoroutines(t *testing.T, before int) {
-	t.Helper()
-	for range 100 {
-		if runtime.NumGoroutine() <= before {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	stacks := make([]byte, 1<<16)
-	t.Errorf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
 }
 
 // TestJobsAtTheSameTime runs such jobs at the same time as collectors without a plugin.
@@ -258,54 +244,6 @@ func TestReplacedTransport(t *testing.T) {
 					kit.Must(t, c.Visit("http://a.test/2"))
 					kit.WantURIs(t, web, "a.test", "/robots.txt /fails / /1 / /1 /2")
 					kit.WantPace(t, web, "a.test", 5*time.Second, 7)
-				})
-			})
-		}
-	}
-}
-
-// TestBrokenTransport checks that the result is the same as without the plugin if the transport
-// panics or returns an incomplete response, and that the host can be requested again after its
-// delay.
-func TestBrokenTransport(t *testing.T) {
-	visit := func(c *colly.Collector, url string) (panicked any, err error) {
-		defer func() { panicked = recover() }()
-		return nil, c.Visit(url)
-	}
-	for name, rt := range kit.BrokenTransports {
-		for _, which := range []string{"/1", "/target"} {
-			t.Run(name+" "+which, func(t *testing.T) {
-				kit.InBubble(t, robotstest.Sites{"a.test": {
-					"/robots.txt": "User-agent: *\nCrawl-delay: 5", "/0": robotstest.Page(), "/2": robotstest.Page(), "/redirect": robotstest.Redirect("/target"),
-				}}, func(t *testing.T, web *robotstest.Web) {
-					through := func(c *colly.Collector) {
-						whole := web.Transport()
-						c.SetRequestTimeout(0) // net/http does not stop its timer after a panic
-						c.WithTransport(kit.RoundTripper(func(req *http.Request) (*http.Response, error) {
-							if req.URL.Path == which {
-								return rt(req)
-							}
-							return whole.RoundTrip(req)
-						}))
-					}
-					at := map[string]string{"/1": "/1", "/target": "/redirect"}[which]
-					plain := colly.NewCollector()
-					through(plain)
-					wantPanic, wantErr := visit(plain, "http://a.test"+at)
-					web.Reset()
-					c := kit.Start(t, web, nil)
-					through(c.Collector.Collector)
-					kit.Must(t, c.Visit("http://a.test/0"))
-					panicked, err := visit(c.Collector.Collector, "http://a.test"+at)
-					if got, want := strings.ReplaceAll(fmt.Sprint(err), "*backend.Seam", "kit.RoundTripper"), fmt.Sprint(wantErr); got != want || fmt.Sprint(panicked) != fmt.Sprint(wantPanic) {
-						t.Errorf("got error %s and panic %v; without the plugin %s and %v", got, panicked, want, wantPanic)
-					}
-					kit.Must(t, c.Visit("http://a.test/2"))
-					want := "0s /robots.txt, 5s /0, 15s /2"
-					if at == "/redirect" {
-						want = "0s /robots.txt, 5s /0, 10s /redirect, 20s /2"
-					}
-					kit.WantSchedule(t, web, "a.test", want)
 				})
 			})
 		}
@@ -490,76 +428,6 @@ func TestReplacedContext(t *testing.T) {
 	})
 }
 
-// TestCloseDuringCrawl checks that Close ends all waits of a crawl, that each request is reported,
-// and that neither goroutines nor a changed client remain.
-func TestCloseDuringCrawl(t *testing.T) {
-	for name, clone := range map[string]bool{"a collector": false, "a collector and its clones": true} {
-		t.Run(name, func(t *testing.T) {
-			goroutines := runtime.NumGoroutine()
-			slow := func(out http.ResponseWriter, r *http.Request) {
-				select {
-				case <-time.After(30 * time.Millisecond):
-				case <-r.Context().Done():
-				}
-				if strings.HasPrefix(r.URL.Path, "/redirect") {
-					http.Redirect(out, r, "/end", http.StatusFound)
-				}
-			}
-			web := robotstest.New(t, robotstest.Sites{
-				"slow.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 3600", "*": robotstest.Page()},
-				"open.test": {"/robots.txt": kit.NoDenys, "*": slow}, "late.test": {"/robots.txt": slow, "*": robotstest.Page()},
-			})
-			client := &http.Client{Transport: web.Transport()}
-			inner := colly.NewCollector(colly.Async(), colly.UserAgent("ExampleBot/1.0"))
-			inner.SetClient(client)
-			var all sync.WaitGroup
-			var reported sync.Map // the URLs of the pages that a callback was called for
-			robots, err := collyrobots.New(collyrobots.OnDenied(func(r *colly.Request, _ error) { reported.Store(r.Ctx.Get("url"), true) }))
-			kit.Must(t, err)
-			crawlers := []*colly.Collector{inner, inner, inner}
-			if clone {
-				crawlers = []*colly.Collector{inner, inner.Clone(), inner.Clone()}
-			}
-			for i, c := range crawlers {
-				kit.Must(t, robots.Attach(c))
-				c.OnError(func(r *colly.Response, _ error) { reported.Store(r.Request.Ctx.Get("url"), true) })
-				c.OnScraped(func(r *colly.Response) { reported.Store(r.Request.Ctx.Get("url"), true) })
-				all.Go(func() {
-					for n := range 50 {
-						for _, at := range []string{"slow.test/", "late.test/", "open.test/redirect"} {
-							ctx := colly.NewContext()
-							ctx.Put("url", fmt.Sprintf("http://%s%d?%d", at, n, i))
-							if err := c.Request(http.MethodGet, ctx.Get("url"), nil, ctx, nil); err != nil {
-								t.Error(err)
-							}
-						}
-					}
-				})
-			}
-			time.Sleep(10 * time.Millisecond)
-			kit.Must(t, robots.Close())
-			all.Wait()
-			began := time.Now()
-			for _, c := range crawlers {
-				c.Wait()
-			}
-			if took := time.Since(began); took > 20*time.Second {
-				t.Errorf("the crawl continued for %v after Close", took)
-			}
-			n := 0
-			reported.Range(func(any, any) bool { n++; return true })
-			if n != 450 {
-				t.Errorf("callbacks were called for %d requests, want 450", n)
-			}
-			if handle, err := backend.Open(inner); err != nil || handle.Client() != client {
-				t.Errorf("the collector's client was not restored: %v", err)
-			}
-			web.Close()
-			wantGoroutines(t, goroutines)
-		})
-	}
-}
-
 // TestUnattachedCloneAfterClose checks that a clone that is not attached can send nothing after
 // Close.
 func TestUnattachedCloneAfterClose(t *testing.T) {
@@ -572,55 +440,6 @@ func TestUnattachedCloneAfterClose(t *testing.T) {
 		t.Errorf("after Close got %v, want ErrClosed", err)
 	}
 	kit.WantURIs(t, web, "a.test", "/robots.txt /0")
-}
-
-// TestRequestSentTwiceAtOnce checks a RoundTripper that sends each request twice and uses the
-// first response, as hedging transports do. Both attempts must keep the delay, and an attempt that
-// is still waiting when a response arrives must not be made.
-func TestRequestSentTwiceAtOnce(t *testing.T) {
-	for name, later := range map[string]time.Duration{"at once": 0, "later": 100 * time.Millisecond} {
-		for _, scheme := range []string{"http", "https"} {
-			t.Run(name+" "+scheme, func(t *testing.T) {
-				page := kit.Takes(500*time.Millisecond, robotstest.Page())
-				kit.InBubble(t, robotstest.Sites{"a.test": {
-					"/robots.txt": "User-agent: *\nCrawl-delay: 2", "/slow": kit.Takes(3*time.Second, robotstest.Page()), "/redirect": robotstest.Redirect("/end"), "*": page,
-				}}, func(t *testing.T, web *robotstest.Web) {
-					c := kit.Start(t, web, kit.Async)
-					var attempts sync.WaitGroup
-					c.WithTransport(kit.RoundTripper(func(r *http.Request) (*http.Response, error) {
-						if r.URL.Path == "/robots.txt" {
-							return c.Transport.RoundTrip(r) // the delay of the host is not known yet
-						}
-						responses := make(chan *http.Response, 2)
-						for i := range 2 {
-							attempts.Go(func() {
-								time.Sleep(time.Duration(i) * later)
-								resp, _ := c.Transport.RoundTrip(r.Clone(r.Context()))
-								responses <- resp
-							})
-						}
-						for range 2 {
-							if resp := <-responses; resp != nil {
-								return resp, nil
-							}
-						}
-						return nil, errors.New("no response")
-					}))
-					for i := range 5 {
-						kit.Must(t, c.Visit(fmt.Sprint(scheme, "://a.test/", i)))
-					}
-					kit.Must(t, c.Visit(scheme+"://a.test/slow"))
-					kit.Must(t, c.Visit(scheme+"://a.test/redirect"))
-					c.Wait()
-					attempts.Wait()
-					if len(c.Pages) != 7 || len(c.Errs) > 0 {
-						t.Errorf("got %d pages of 7, errors %v", len(c.Pages), c.Errs)
-					}
-					kit.WantNoSooner(t, web, "a.test", 2*time.Second, 10) // one page is requested twice, because it took longer than the delay
-				})
-			})
-		}
-	}
 }
 
 // TestOneCollectorForAllJobs checks that a collector may have one plugin after the other.

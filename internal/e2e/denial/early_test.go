@@ -132,48 +132,6 @@ func endAfter(c *colly.Collector, d time.Duration) {
 	time.AfterFunc(d, func() { cancel(errors.New("enough")) })
 }
 
-// TestEndOfContextAndLimitRule checks that pages that wait when the context of the collector ends,
-// and pages that are visited after that, take no slots of a LimitRule.
-func TestEndOfContextAndLimitRule(t *testing.T) {
-	for robots, name := range map[string]string{"User-agent: *\nCrawl-delay: 60\n": "a delay", kit.NoDenys: "no delay"} {
-		for _, dry := range []bool{false, true} {
-			t.Run(fmt.Sprint(name, "/dry run ", dry), func(t *testing.T) {
-				kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": robots, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
-					options := []collyrobots.Option{}
-					if dry {
-						options = append(options, collyrobots.DryRun())
-					}
-					c := kit.Start(t, web, kit.Async, options...)
-					kit.Limited(t, c, slowRule())
-					endAfter(c.Collector.Collector, time.Second)
-					_, err := c.Robots.Check(t.Context(), "http://a.test/")
-					kit.Must(t, err)
-					if name == "a delay" && !dry {
-						for i := range 200 {
-							c.Visit(fmt.Sprint("http://a.test/wait/", i))
-						}
-					}
-					time.Sleep(time.Second)
-					synctest.Wait() // the context has ended
-					for i := range 200 {
-						c.Visit(fmt.Sprint("http://a.test/late/", i))
-					}
-					c.Wait()
-					took := time.Since(web.Log("a.test")[0].Time)
-					if took != time.Second || len(c.Pages) != 0 || len(c.Errs) < 200 || len(c.Denied) != len(c.Errs) {
-						t.Errorf("the crawl took %v; %d pages, %d failed, %d denied", took, len(c.Pages), len(c.Errs), len(c.Denied))
-					}
-					for u, err := range c.Errs {
-						if !strings.Contains(err.Error(), "enough") {
-							t.Fatalf("%s failed with %v", u, err)
-						}
-					}
-				})
-			})
-		}
-	}
-}
-
 // TestLaterCallbackDecides has OnRequest callbacks after that of the plugin which change or abort a
 // denied page.
 func TestLaterCallbackDecides(t *testing.T) {
@@ -376,42 +334,6 @@ func TestSecondPluginAndDeniedPages(t *testing.T) {
 		}
 		if took := time.Since(began); took != 0 || len(c.Denied) != 3 {
 			t.Errorf("took %v; OnDenied got %v", took, c.Denied)
-		}
-	})
-}
-
-// TestFedPageIsDeniedWhenItComes has a sitemap whose pages a later callback rewrites to denied ones,
-// which the feed has not judged.
-func TestFedPageIsDeniedWhenItComes(t *testing.T) {
-	lines := ""
-	for i := range 50 {
-		lines += fmt.Sprintln("http://a.test/", i)
-	}
-	lines = strings.ReplaceAll(lines, " ", "")
-	kit.InBubble(t, robotstest.Sites{"a.test": {
-		"/robots.txt":  "User-agent: *\nDisallow: /closed\nSitemap: http://a.test/sitemap.txt\n",
-		"/sitemap.txt": lines,
-		"*":            robotstest.Page(),
-	}}, func(t *testing.T, web *robotstest.Web) {
-		c := colly.NewCollector(colly.Async())
-		c.WithTransport(web.Transport())
-		kit.Must(t, c.Limit(slowRule()))
-		c.OnRequest(func(r *colly.Request) {
-			if r.URL.Path != "/start" {
-				r.URL.Path = "/closed" + r.URL.Path
-			}
-		})
-		robots, err := collyrobots.WithRobots(c, collyrobots.FollowSitemaps(collyrobots.Feed{Window: 1}))
-		kit.Must(t, err)
-		defer robots.Close()
-		began := time.Now()
-		var failed atomic.Int32
-		c.OnError(func(*colly.Response, error) { failed.Add(1) })
-		c.OnRequest(func(*colly.Request) {})
-		c.Visit("http://a.test/start")
-		c.Wait()
-		if failed.Load() != 50 || time.Since(began) != time.Second { // the start page keeps its slot for a second
-			t.Errorf("%d pages failed in %v", failed.Load(), time.Since(began))
 		}
 	})
 }

@@ -85,58 +85,6 @@ func TestForHostsFaults(t *testing.T) {
 	}
 }
 
-// TestMaxDelayAndSkipAbove checks both options together. A host whose crawl delay is longer than
-// SkipAbove is skipped; otherwise MaxDelay caps the delay. In ForHosts they replace the options
-// outside of it.
-func TestMaxDelayAndSkipAbove(t *testing.T) {
-	type options = []collyrobots.Option
-	both := options{collyrobots.MaxDelay(10 * time.Second), collyrobots.SkipAbove(time.Minute)}
-	reversed := options{collyrobots.SkipAbove(time.Minute), collyrobots.MaxDelay(10 * time.Second)}
-	useless := options{collyrobots.MaxDelay(time.Hour), collyrobots.ForHosts("a.*", collyrobots.SkipAbove(time.Minute))}
-	forHost := options{collyrobots.ForHosts("a.*", both...)}
-	forOthers := options{collyrobots.ForHosts("b.*", both...)}
-	patient := append(both, collyrobots.ForHosts("a.*", collyrobots.SkipAbove(time.Hour), collyrobots.MaxDelay(30*time.Second)))
-	for _, tc := range []struct {
-		name  string
-		opts  options
-		asked string
-		delay time.Duration // the delay in force; 0 if the host is skipped
-		says  string        // the log; "" if nothing is logged
-	}{
-		{"short", both, "5", 5 * time.Second, ""},
-		{"as long as MaxDelay", both, "10", 10 * time.Second, ""},
-		{"over MaxDelay", both, "11", 10 * time.Second, "longer than MaxDelay, capped"},
-		{"as long as SkipAbove", both, "60", 10 * time.Second, "longer than MaxDelay, capped"},
-		{"over SkipAbove", both, "61", 0, "longer than SkipAbove, host is skipped"},
-		{"over SkipAbove, given first", reversed, "61", 0, "longer than SkipAbove, host is skipped"},
-		{"under both, MaxDelay the longer", useless, "60", time.Minute, ""},
-		{"between the two, MaxDelay the longer", useless, "61", 0, "longer than SkipAbove, host is skipped"},
-		{"capped for some hosts", forHost, "60", 10 * time.Second, "longer than MaxDelay, capped"},
-		{"skipped for some hosts", forHost, "61", 0, "longer than SkipAbove, host is skipped"},
-		{"for other hosts", forOthers, "61", 61 * time.Second, ""},
-		{"capped where the others are skipped", patient, "61", 30 * time.Second, "longer than MaxDelay, capped"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: "+tc.asked+"\n")}, func(t *testing.T, web *robotstest.Web) {
-				c := kit.Start(t, web, nil, tc.opts...)
-				c.Impolite = true
-				c.Visit("http://a.test/0")
-				c.Visit("http://a.test/1")
-				want := fmt.Sprintf("0s /robots.txt, %v /0, %v /1", tc.delay, 2*tc.delay)
-				if tc.delay == 0 {
-					want = "0s /robots.txt"
-					kit.WantDenied(t, c, "http://a.test/0", report.ReasonDelay, 0)
-				}
-				kit.WantSchedule(t, web, "a.test", want)
-				said := strings.Count(c.Logged.String(), "crawl delay is longer than")
-				if tc.says == "" && said != 0 || tc.says != "" && (said != 1 || !strings.Contains(c.Logged.String(), tc.says)) {
-					t.Errorf("the log does not have %q once: %s", tc.says, c.Logged)
-				}
-			})
-		})
-	}
-}
-
 // TestSkippedHostCanBeRetried checks that OnDenied gets the pages of a skipped host, and that they
 // can be retried after the host has shortened its crawl delay.
 func TestSkippedHostCanBeRetried(t *testing.T) {

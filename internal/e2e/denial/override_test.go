@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,51 +45,6 @@ func testRobotsTxtOption(t *testing.T, start kit.Starter) {
 		kit.WantURIs(t, web, "b.test", "/robots.txt /0")
 		kit.WantDenied(t, c, "http://a.test/2", report.ReasonRule, 5)
 		kit.WantDenied(t, c, "http://b.test/1", report.ReasonRule, 2)
-	})
-}
-
-// TestRobotsTxtSitemaps checks that the sitemaps of the operator's file are read, and not those of
-// the site.
-func TestRobotsTxtSitemaps(t *testing.T) {
-	own := "User-agent: *\nDisallow: /2\nSitemap: http://a.test/own.xml\n"
-	sites := func() robotstest.Sites {
-		a := robotstest.Pages(4, "User-agent: *\nDisallow: /\nSitemap: http://a.test/site.xml\n")
-		a["/own.xml"] = robotstest.Sitemap("http://a.test/1", "http://a.test/2")
-		a["/site.xml"] = robotstest.Sitemap("http://a.test/3")
-		return robotstest.Sites{"a.test": a}
-	}
-	t.Run("FollowSitemaps", func(t *testing.T) {
-		kit.InBubble(t, sites(), func(t *testing.T, web *robotstest.Web) {
-			c := kit.Start(t, web, nil, withOwnFile(own), collyrobots.FollowSitemaps(collyrobots.Feed{}))
-			c.Impolite = true
-			c.Visit("http://a.test/0")
-			kit.WantURIs(t, web, "a.test", "/0 /own.xml /1")
-		})
-	})
-	t.Run("Pages", func(t *testing.T) {
-		kit.InBubble(t, sites(), func(t *testing.T, web *robotstest.Web) {
-			c := kit.Start(t, web, nil, withOwnFile(own))
-			c.Impolite = true
-			var pages []string
-			for e, err := range c.Robots.Pages(t.Context(), collyrobots.Feed{}, "http://a.test/") {
-				kit.Must(t, err)
-				pages = append(pages, e.Loc)
-			}
-			if !slices.Equal(pages, []string{"http://a.test/1"}) {
-				t.Errorf("got pages %q", pages)
-			}
-			kit.WantURIs(t, web, "a.test", "/own.xml")
-		})
-	})
-	t.Run("WellKnown", func(t *testing.T) {
-		s := sites()
-		s["a.test"]["/sitemap.xml"] = robotstest.Sitemap("http://a.test/1")
-		kit.InBubble(t, s, func(t *testing.T, web *robotstest.Web) {
-			c := kit.Start(t, web, nil, withOwnFile(""), collyrobots.FollowSitemaps(collyrobots.Feed{WellKnown: true}))
-			c.Impolite = true
-			c.Visit("http://a.test/0")
-			kit.WantURIs(t, web, "a.test", "/0 /sitemap.xml /1")
-		})
 	})
 }
 

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/gocolly/colly/v2"
@@ -132,44 +130,6 @@ func (hangingStore) Update(ctx context.Context, _ string, _ time.Duration, _ fun
 	return ctx.Err()
 }
 
-// TestRobotsTxtChangesAfterADay checks that the new rules and the new crawl delay of a robots.txt
-// apply to the pages that already wait, with a ticket or without. The file is fetched once a day,
-// and keeps the delay.
-func TestRobotsTxtChangesAfterADay(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(40, "")}, func(t *testing.T, web *robotstest.Web) {
-		began := time.Now()
-		web.Set("a.test", "/robots.txt", func(out http.ResponseWriter, _ *http.Request) {
-			if time.Since(began) < 20*time.Hour {
-				fmt.Fprint(out, "User-agent: *\nCrawl-delay: 3600")
-			} else {
-				fmt.Fprint(out, "User-agent: *\nCrawl-delay: 7200\nDisallow: /3")
-			}
-		})
-		c := kit.Start(t, web, kit.Async)
-		for i := range 40 {
-			c.Visit(fmt.Sprint("http://a.test/", i))
-			synctest.Wait()
-		}
-		c.Wait()
-		log := web.Log("a.test")
-		if want := 2 + 30; len(log) != want { // /3 was fetched before the change, /30 to /39 are denied
-			t.Fatalf("%d requests, want %d:\n%s", len(log), want, log)
-		}
-		for i, r := range log[1:] {
-			gap, want := r.Time.Sub(log[i].Time).Round(time.Microsecond), time.Hour
-			if i >= 24 {
-				want = 2 * time.Hour
-			}
-			if gap != want {
-				t.Errorf("gap %v before %s, want %v", gap, r.URI, want)
-			}
-			if r.URI == "/robots.txt" && r.Elapsed != 24*time.Hour {
-				t.Errorf("robots.txt was fetched again after %v, want 24h", r.Elapsed)
-			}
-		}
-	})
-}
-
 // changing returns a handler for a robots.txt that changes once, when the time after has passed.
 func changing(after time.Duration, before, then string) http.HandlerFunc {
 	began := time.Now()
@@ -181,44 +141,6 @@ func changing(after time.Duration, before, then string) http.HandlerFunc {
 		}
 		fmt.Fprint(w, then)
 	}
-}
-
-// TestRobotsTxtChangesWhilePagesWait checks that a changed robots.txt applies to the pages that
-// wait, and that the change is reported to listeners and logged once.
-func TestRobotsTxtChangesWhilePagesWait(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(8, "")}, func(t *testing.T, web *robotstest.Web) {
-		web.Set("a.test", "/robots.txt", changing(time.Minute, "User-agent: *\nCrawl-delay: 250\n",
-			"User-agent: *\nCrawl-delay: 1\nDisallow: /5\nDisallow: /6\nDisallow: /7\n"))
-		changes := make(chan report.RobotsChange, 10)
-		var lines strings.Builder
-		c := kit.Start(t, web, kit.Async, kit.OnChange(func(c report.RobotsChange) { changes <- c }), kit.LogsTo(&lines, slog.LevelInfo))
-		for i := range 8 {
-			c.Visit(fmt.Sprint("http://a.test/", i))
-			time.Sleep(time.Millisecond) // so that the pages wait in this order
-		}
-		c.Wait()
-		// The file is fetched again before the first page that may start after ten minutes.
-		kit.WantURIs(t, web, "a.test", "/robots.txt /0 /1 /robots.txt /2 /3 /4")
-		log := web.Log("a.test")
-		if gap := log[6].Time.Sub(log[5].Time); gap != time.Second {
-			t.Errorf("gap %v between the last pages, want 1s", gap)
-		}
-		for _, path := range []string{"5", "6", "7"} {
-			kit.WantDenied(t, c, "http://a.test/"+path, report.ReasonRule, map[string]int{"5": 3, "6": 4, "7": 5}[path])
-		}
-		change := <-changes
-		if change.Old.CrawlDelay != 250*time.Second || change.New.CrawlDelay != time.Second ||
-			change.RobotsURL != "http://a.test/robots.txt" || change.New.RobotsStatus != "rules" || len(changes) != 0 {
-			t.Errorf("got change %+v and %d more, want one", change, len(changes))
-		}
-		line := `msg="robots.txt has changed" robots=http://a.test/robots.txt robots_status=rules delay=1s old.robots_status=rules old.delay=4m10s`
-		if strings.Count(lines.String(), "robots.txt has changed") != 1 || !strings.Contains(lines.String(), line) {
-			t.Errorf("the log does not have %s once: %s", line, lines.String())
-		}
-		if len(c.Errs) != 3 || len(c.Denied) != 3 {
-			t.Errorf("OnError got %v, OnDenied got %v, want 3 each", c.Errs, c.Denied)
-		}
-	})
 }
 
 // TestCloseWhileListenerRuns checks that a listener may call the plugin while Close waits for the

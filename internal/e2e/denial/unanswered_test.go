@@ -125,57 +125,6 @@ func TestProxyChangedInOnError(t *testing.T) {
 	asWithBareColly(t, threePages, program, "0s /0, 0s /1, 0s /2", "")
 }
 
-// TestClientChangedInOnError checks programs that change their transport or time limit after an
-// error.
-func TestClientChangedInOnError(t *testing.T) {
-	slow := func() robotstest.Sites {
-		answer := robotstest.Pages(3, kit.NoDenys)
-		site := robotstest.Site{"*": func(w http.ResponseWriter, r *http.Request) {
-			time.Sleep(time.Second)
-			fmt.Fprint(w, answer[r.URL.Path])
-		}}
-		return robotstest.Sites{"a.test": site}
-	}
-	for name, tc := range map[string]struct {
-		sites  func() robotstest.Sites
-		before func(web *robotstest.Web, c *colly.Collector)
-		change func(web *robotstest.Web, c *colly.Collector)
-		want   string
-		with   string
-	}{
-		"WithTransport": {
-			threePages,
-			func(_ *robotstest.Web, c *colly.Collector) { c.WithTransport(failing) },
-			func(web *robotstest.Web, c *colly.Collector) { c.WithTransport(web.Transport()) },
-			"0s /0, 0s /1, 0s /2", "",
-		},
-		"SetClient": {
-			threePages,
-			func(_ *robotstest.Web, c *colly.Collector) { c.SetClient(&http.Client{Transport: failing}) },
-			func(web *robotstest.Web, c *colly.Collector) { c.SetClient(&http.Client{Transport: web.Transport()}) },
-			"0s /0, 0s /1, 0s /2", "",
-		},
-		"SetRequestTimeout": {
-			slow,
-			func(_ *robotstest.Web, c *colly.Collector) { c.SetRequestTimeout(300 * time.Millisecond) },
-			func(_ *robotstest.Web, c *colly.Collector) { c.SetRequestTimeout(10 * time.Second) },
-			"1.3s /0, 2.3s /1, 3.3s /2", "2.3s /0, 3.3s /1, 4.3s /2",
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			program := func(t *testing.T, web *robotstest.Web, collector func(...colly.CollectorOption) *colly.Collector) {
-				c := collector()
-				tc.before(web, c)
-				retries(c, 1, func(int) { tc.change(web, c) })
-				for i := range 3 {
-					c.Visit(fmt.Sprint("http://a.test/", i))
-				}
-			}
-			asWithBareColly(t, tc.sites, program, tc.want, tc.with)
-		})
-	}
-}
-
 var failing = kit.RoundTripper(func(*http.Request) (*http.Response, error) { return nil, errors.New("no route to host") })
 
 // TestOneCollectorCannotReachSite checks two collectors with one plugin. One of them cannot reach

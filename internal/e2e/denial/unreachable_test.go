@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/gocolly/colly/v2"
@@ -80,39 +79,6 @@ func testUnreachableHost(t *testing.T, start kit.Starter) {
 			})
 		}
 	}
-}
-
-// TestUnreachableSchemeDoesNotDelayOther checks that pages that cannot be fetched take no start
-// from other pages. Here http does not respond, and https does.
-func TestUnreachableSchemeDoesNotDelayOther(t *testing.T) {
-	a := robotstest.Pages(3, "")
-	a["/robots.txt"] = func(w http.ResponseWriter, r *http.Request) {
-		if r.TLS == nil {
-			kit.Drop(w, r)
-		}
-		fmt.Fprint(w, "User-agent: *\nCrawl-delay: 60")
-	}
-	kit.InBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, kit.Async)
-		kit.Limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: 1})
-		c.Robots.Check(t.Context(), "http://a.test/")
-		web.Reset()
-		for i := range 3 {
-			c.Visit(fmt.Sprint("https://a.test/", i))
-			synctest.Wait()
-		}
-		for i := range 3 {
-			c.Visit(fmt.Sprint("http://a.test/", i))
-		}
-		synctest.Wait()
-		c.Note(func() {
-			if len(c.Errs) != 3 || len(c.Denied) != 3 {
-				t.Errorf("OnError got %v and OnDenied %v at once, want 3 each", c.Errs, c.Denied)
-			}
-		})
-		c.Wait()
-		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 1m0s /0, 2m0s /1, 3m0s /2")
-	})
 }
 
 // TestCallbackChangesHostToUnreachable checks pages whose host a later callback changes, to or
@@ -196,39 +162,6 @@ func TestRetriesOfUnreachablePageAreLogged(t *testing.T) {
 	})
 }
 
-// TestRetriesUntilHostRespondsAgain checks that an OnError that always retries does so once per
-// second while a host does not respond, and gets the page as soon as the host responds.
-func TestRetriesUntilHostRespondsAgain(t *testing.T) {
-	began := time.Time{}
-	site := func(w http.ResponseWriter, r *http.Request) {
-		if time.Since(began) < 5*time.Second {
-			kit.Drop(w, r)
-		} else if r.URL.Path != "/robots.txt" {
-			fmt.Fprint(w, robotstest.Page())
-		}
-	}
-	for name, options := range map[string][]colly.CollectorOption{"sync": nil, "async": kit.Async} {
-		t.Run(name, func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{"a.test": {"*": site}}, func(t *testing.T, web *robotstest.Web) {
-				began = time.Now()
-				c := kit.Start(t, web, options)
-				tries := 0
-				c.OnError(func(r *colly.Response, _ error) {
-					tries++
-					if tries < 1000 {
-						r.Request.Retry()
-					}
-				})
-				c.Visit("http://a.test/")
-				c.Wait()
-				if took := time.Since(began); tries != 15 || took != 5*time.Second || len(c.Pages) != 1 {
-					t.Errorf("got %d tries in %v, %d pages; want 15 in 5s, 1 page", tries, took, len(c.Pages))
-				}
-			})
-		})
-	}
-}
-
 // TestProxyAuthRequired checks that status 407 from a proxy says nothing about the site. The same
 // status from the server means that there is no robots.txt (RFC 9309, section 2.3.1.3).
 func TestProxyAuthRequired(t *testing.T) {
@@ -286,38 +219,6 @@ func TestCollectorWithDeadProxy(t *testing.T) {
 		kit.Must(t, direct.Visit("http://a.test/1"))
 		kit.WantURIs(t, web, "a.test", "/robots.txt /robots.txt /1")
 	})
-}
-
-// TestHangingHost checks that a host that hangs takes only the timeout of the collector in all,
-// and that further pages then fail at once for a while.
-func TestHangingHost(t *testing.T) {
-	const timeout = 300 * time.Millisecond
-	for name, tc := range map[string]struct {
-		set  func(web *robotstest.Web, c *kit.Crawl)
-		want time.Duration
-	}{
-		"SetRequestTimeout": {func(_ *robotstest.Web, c *kit.Crawl) { c.SetRequestTimeout(timeout) }, timeout},
-		"SetClient": {func(web *robotstest.Web, c *kit.Crawl) {
-			c.SetClient(&http.Client{Transport: web.Transport(), Timeout: timeout})
-		}, timeout},
-		"none":   {func(_ *robotstest.Web, c *kit.Crawl) { c.SetRequestTimeout(0) }, 30 * time.Second},
-		"longer": {func(_ *robotstest.Web, c *kit.Crawl) { c.SetRequestTimeout(time.Hour) }, 30 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{"a.test": {"*": kit.Hang}}, func(t *testing.T, web *robotstest.Web) {
-				c := kit.Start(t, web, nil)
-				tc.set(web, c)
-				for i, want := range []time.Duration{tc.want, 0} {
-					began := time.Now()
-					err := c.Visit(fmt.Sprint("http://a.test/", i))
-					if took := time.Since(began); took != want || !errors.Is(err, context.DeadlineExceeded) {
-						t.Errorf("Visit returned %v after %v, want a timeout after %v", err, took, want)
-					}
-				}
-				kit.WantURIs(t, web, "a.test", "/robots.txt")
-			})
-		})
-	}
 }
 
 // TestVisitReturnsDenial checks when Visit of a synchronous collector returns a denial of its

@@ -3,8 +3,6 @@ package politeness
 import (
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -102,44 +100,6 @@ func testBackOffFindsAcceptedRate(t *testing.T, start kit.Starter) {
 			})
 		}
 	}
-}
-
-// TestCachedPagesDoNotWait checks that pages from the collector's cache do not wait, also if links
-// lead to them.
-func TestCachedPagesDoNotWait(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(10, "User-agent: *\nCrawl-delay: 1")}, func(t *testing.T, web *robotstest.Web) {
-		dir := t.TempDir()
-		for range 2 {
-			time.Sleep(time.Minute) // each crawl has its own pace
-			began := time.Now()
-			c := kit.Start(t, web, []colly.CollectorOption{colly.CacheDir(dir)}).Follow()
-			c.Visit("http://a.test/")
-			if took := time.Since(began); len(c.Pages) != 11 || len(web.Log("a.test")) == 13 && took != 0 {
-				t.Errorf("got %d pages in %v, want 11, at once in the second crawl", len(c.Pages), took)
-			}
-		}
-		if n := len(web.Log("a.test")); n != 13 {
-			t.Errorf("%d requests, want robots.txt twice and each page once", n)
-		}
-		if files, _ := filepath.Glob(filepath.Join(dir, "*", "*")); len(files) != 11 {
-			t.Errorf("%d cached pages, want 11", len(files))
-		}
-		// A cached page that has expired is requested, and waits for its host.
-		files, _ := filepath.Glob(filepath.Join(dir, "*", "*"))
-		for _, f := range files {
-			old := time.Now().Add(-time.Hour)
-			if err := os.Chtimes(f, old, old); err != nil {
-				t.Fatal(err)
-			}
-		}
-		time.Sleep(time.Minute)
-		c := kit.Start(t, web, []colly.CollectorOption{colly.CacheDir(dir), colly.CacheExpiration(time.Minute)}).Follow()
-		began := time.Now()
-		c.Visit("http://a.test/")
-		if took := time.Since(began); took != 11*time.Second || len(web.Log("a.test")) != 25 {
-			t.Errorf("11 expired pages took %v, %d requests in all; want 11s and 25", took, len(web.Log("a.test")))
-		}
-	})
 }
 
 // With CheckHead a Visit makes a HEAD request and a GET request. OnDenied is called for each

@@ -152,53 +152,6 @@ func testHostsWaitAtTheSameTime(t *testing.T, start kit.Starter) {
 	}
 }
 
-// TestLimitRulesKeepCrawlDelay checks that no URL is lost and no gap is too short under any
-// LimitRule of Colly.
-func TestLimitRulesKeepCrawlDelay(t *testing.T) {
-	const ms = time.Millisecond
-	for name, rules := range map[string][]*colly.LimitRule{
-		"none":                     nil,
-		"* parallelism 1":          {{DomainGlob: "*", Parallelism: 1}},
-		"* parallelism 2":          {{DomainGlob: "*", Parallelism: 2}},
-		"* short delay":            {{DomainGlob: "*", Delay: 50 * ms}},
-		"* long delay":             {{DomainGlob: "*", Delay: 1700 * ms, Parallelism: 2}},
-		"* random delay":           {{DomainGlob: "*", RandomDelay: 700 * ms, Parallelism: 2}},
-		"* delay and random delay": {{DomainGlob: "*", Delay: 300 * ms, RandomDelay: 300 * ms}},
-		"per domain": {
-			{DomainGlob: "slow.*", Parallelism: 4, RandomDelay: 400 * ms},
-			{DomainRegexp: `^middle\.`, Delay: 200 * ms},
-			{DomainGlob: "*", Parallelism: 8},
-		},
-	} {
-		for mode, options := range map[string][]colly.CollectorOption{"sync": nil, "async": kit.Async} {
-			t.Run(name+"/"+mode, func(t *testing.T) {
-				slow := robotstest.Pages(8, "User-agent: *\nCrawl-delay: 1")
-				slow["/0"] = robotstest.Redirect("/next")
-				slow["/next"] = robotstest.Redirect("/end")
-				slow["/end"] = robotstest.Page()
-				kit.InBubble(t, robotstest.Sites{
-					"slow.test":   slow,
-					"middle.test": robotstest.Pages(8, "User-agent: *\nCrawl-delay: 0.4"),
-					"fast.test":   robotstest.Pages(30, kit.NoDenys),
-				}, func(t *testing.T, web *robotstest.Web) {
-					c := kit.Start(t, web, options).Follow()
-					kit.Limited(t, c, rules...)
-					for _, host := range []string{"slow", "middle", "fast"} {
-						c.Visit("http://" + host + ".test/")
-					}
-					c.Wait()
-					kit.WantNoSooner(t, web, "slow.test", time.Second, 12)
-					kit.WantNoSooner(t, web, "middle.test", 400*ms, 10)
-					kit.WantNoSooner(t, web, "fast.test", 0, 32)
-					if len(c.Errs)+len(c.Denied) > 0 || len(c.Pages) != 9+9+31 {
-						t.Errorf("%d pages, errors %v, denied %v", len(c.Pages), c.Errs, c.Denied)
-					}
-				})
-			})
-		}
-	}
-}
-
 // TestFastHostDoesNotWait checks that the pages of a fast host are requested as soon as they are
 // found, while other hosts wait.
 func TestFastHostDoesNotWait(t *testing.T) { kit.ForEachClient(t, testFastHostDoesNotWait) }

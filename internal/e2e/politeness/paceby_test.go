@@ -136,37 +136,6 @@ func TestFrontierOfShops(t *testing.T) {
 	})
 }
 
-// TestTimeLeftOfShops lets two pages of each of 500 shops wait. All of them need 1,000 seconds.
-func TestTimeLeftOfShops(t *testing.T) {
-	const n = 500
-	kit.Resolve(t, onOneServer)
-	kit.InBubble(t, shops(n, 2, kit.NoDenys), func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, kit.Async, collyrobots.MinDelay(time.Second), collyrobots.IgnoreRobotsWithPermission(), collyrobots.PaceBy(collyrobots.ByAddress))
-		for i := range n {
-			c.Visit("http://" + shopName(i) + "/1")
-			c.Visit("http://" + shopName(i) + "/2")
-		}
-		synctest.Wait()
-		for _, host := range c.Robots.Stats().Hosts {
-			left := host.TimeLeft(time.Now())
-			if left != (2*n-1)*time.Second && left != 0 || left == 0 && host.Waiting > 0 || host.Group != "192.0.2.7" || host.SharedWith != n-1 {
-				t.Errorf("%v left: %+v", left, host)
-			}
-		}
-		c.Wait()
-		wantGap(t, web.Log(""), time.Second)
-		stats := c.Robots.Stats()
-		if stats.Totals.Requests != 2*n || stats.GapOverDelay != 1 {
-			t.Errorf("%d requests, smallest gap %v of the delay", stats.Totals.Requests, stats.GapOverDelay)
-		}
-		for _, host := range stats.Hosts {
-			if host.Requests != 2 || host.Pages != 2 || host.Waiting != 0 {
-				t.Errorf("%+v", host)
-			}
-		}
-	})
-}
-
 // TestGroupsUnderAttack crawls 60 shops on one server with random delays, links and redirects
 // between them, sitemaps, and responses with 429. All requests that the server gets are at least
 // the shortest delay apart, and those after the first robots.txt files the longest.

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
-	"regexp"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -149,9 +146,6 @@ func TestRedirectLoopKeepsDelay(t *testing.T) {
 	})
 }
 
-// errVisited stands for an error of Colly that is not exported.
-var errVisited = errors.New("visited before")
-
 // TestRedirectsAndPagesShareDelay checks that redirects and waiting pages keep the delay of the
 // host together, and that nothing is lost.
 func TestRedirectsAndPagesShareDelay(t *testing.T) {
@@ -255,96 +249,6 @@ func testRedirectOfSlowHost(t *testing.T, start kit.Starter) {
 	})
 }
 
-// TestRedirectsOfPosts checks that 307 and 308 repeat the body, and that 302 and 303 continue with
-// a GET.
-func TestRedirectsOfPosts(t *testing.T) { kit.ForEachClient(t, testRedirectsOfPosts) }
-
-func testRedirectsOfPosts(t *testing.T, start kit.Starter) {
-	moved := func(code int, to string) http.HandlerFunc { return http.RedirectHandler(to, code).ServeHTTP }
-	bodies := make(chan string, 10)
-	form := http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
-		bodies <- r.Method + " " + r.RequestURI + " " + r.PostFormValue("q")
-	})
-	kit.InBubble(t, robotstest.Sites{
-		"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 1\nDisallow: /closed", "/form": form, "/307": moved(307, "/form"), "/308": moved(308, "http://b.test/form"),
-			"/303": moved(303, "/form"), "/to-closed": moved(307, "/closed"), "/closed": form},
-		"b.test": {"/robots.txt": "", "/form": form},
-	}, func(t *testing.T, web *robotstest.Web) {
-		c := start(t, web, []colly.CollectorOption{colly.AllowURLRevisit()})
-		for _, path := range []string{"/form", "/307", "/308", "/303", "/closed", "/to-closed"} {
-			err := c.Post("http://a.test"+path, map[string]string{"q": "x"})
-			if refused := path == "/closed" || path == "/to-closed"; errors.Is(err, colly.ErrRobotsTxtBlocked) != refused {
-				t.Errorf("%s: got %v", path, err)
-			}
-		}
-		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 1s /form, 2s /307, 3s /form, 4s /308, 5s /303, 6s /form, 7s /to-closed")
-		close(bodies)
-		var got []string
-		for b := range bodies {
-			got = append(got, b)
-		}
-		if got, want := strings.Join(got, ", "), "POST /form x, POST /form x, POST /form x, GET /form "; got != want {
-			t.Errorf("got forms %s, want %s", got, want)
-		}
-	})
-}
-
-// TestRedirectHandler checks that the user's redirect handler, Colly's storage of visited URLs and
-// its filters still decide about redirects.
-func TestRedirectHandler(t *testing.T) {
-	for _, when := range []string{"before Attach", "after Attach"} {
-		t.Run(when, func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{"a.test": {
-				"/robots.txt": robotstest.Redirect("/moved-robots.txt"), "/moved-robots.txt": "User-agent: *\nCrawl-delay: 1\nDisallow: /closed",
-				"/": robotstest.Redirect("/1"), "/1": robotstest.Page(), "/2": robotstest.Redirect("/stop"), "/stop": robotstest.Page(), "/3": robotstest.Redirect("/closed"), "/closed": robotstest.Page(),
-				"/4": robotstest.Redirect("/filtered"), "/filtered": robotstest.Page(), "/5": robotstest.Redirect("/1"),
-			}}, func(t *testing.T, web *robotstest.Web) {
-				stop := errors.New("stop")
-				var seen []string
-				handler := func(req *http.Request, via []*http.Request) error {
-					seen = append(seen, req.URL.Path)
-					if req.URL.Path == "/stop" {
-						return stop
-					}
-					return nil
-				}
-				c := colly.NewCollector()
-				c.WithTransport(web.Transport())
-				c.DisallowedURLFilters = []*regexp.Regexp{regexp.MustCompile("filtered")}
-				if when == "before Attach" {
-					c.SetRedirectHandler(handler)
-				}
-				if _, err := collyrobots.WithRobots(c); err != nil {
-					t.Fatal(err)
-				}
-				if when == "after Attach" {
-					c.SetRedirectHandler(handler)
-				}
-				for _, visit := range []struct {
-					path string
-					err  error
-				}{
-					{"/", nil}, {"/2", stop}, {"/3", colly.ErrRobotsTxtBlocked}, {"/4", colly.ErrForbiddenURL}, {"/5", errVisited},
-				} {
-					err := c.Visit("http://a.test" + visit.path)
-					if visited := (*colly.AlreadyVisitedError)(nil); errors.As(err, &visited) {
-						err = errVisited
-					}
-					if !errors.Is(err, visit.err) {
-						t.Errorf("%s: got %v, want %v", visit.path, err, visit.err)
-					}
-				}
-				kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 0s /moved-robots.txt, 1s /, 2s /1, 3s /2, 4s /3, 5s /4, 6s /5")
-				for _, path := range seen {
-					if strings.Contains(path, "robots") {
-						t.Errorf("the redirect handler was called for %s, which is not a page", path)
-					}
-				}
-			})
-		})
-	}
-}
-
 // TestRepeatedRequestKeepsDelay checks that a request that net/http repeats, because the server
 // has closed an idle connection, keeps the delay like any other. Colly calls no hook for it. No
 // timeout includes the wait.
@@ -372,74 +276,6 @@ func testRepeatedRequestKeepsDelay(t *testing.T, start kit.Starter) {
 	}
 }
 
-// TestRepeatedRobotsTxtKeepsDelay checks the same for a robots.txt that is read again, while pages
-// wait.
-func TestRepeatedRobotsTxtKeepsDelay(t *testing.T) {
-	kit.ForEachClient(t, testRepeatedRobotsTxtKeepsDelay)
-}
-
-func testRepeatedRobotsTxtKeepsDelay(t *testing.T, start kit.Starter) {
-	a := robotstest.Pages(3, "")
-	asked := 0
-	a["/robots.txt"] = http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
-		asked++
-		if asked == 2 {
-			panic(http.ErrAbortHandler)
-		}
-		fmt.Fprint(out, "User-agent: *\nCrawl-delay: 36000")
-	})
-	kit.InBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
-		c := start(t, web, kit.Async)
-		for i := range 3 {
-			c.Visit(fmt.Sprint("http://a.test/", i))
-		}
-		c.Wait()
-		log := web.Log("a.test")
-		for i := 1; i < len(log); i++ {
-			if gap := log[i].Time.Sub(log[i-1].Time); gap < 10*time.Hour-time.Microsecond {
-				t.Errorf("gap %v before %s, want 10h", gap, log[i].URI)
-			}
-		}
-		if len(c.Pages) != 3 || asked < 3 {
-			t.Errorf("got %d pages of 3, %d requests for robots.txt:\n%s", len(c.Pages), asked, log)
-		}
-	})
-}
-
-// TestCloneFromBeforeAttachIsLogged checks that the requests of a clone from before Attach are
-// sent, and that each plugin whose collectors share its client logs this once.
-func TestCloneFromBeforeAttachIsLogged(t *testing.T) {
-	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nDisallow: /")})
-	c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
-	c.WithTransport(web.Transport())
-	early, other := c.Clone(), c.Clone()
-	var lines, others strings.Builder
-	robots, err := collyrobots.WithRobots(c, kit.LogsTo(&lines, slog.LevelWarn))
-	kit.Must(t, err)
-	defer robots.Close()
-	second, err := collyrobots.WithRobots(other, kit.LogsTo(&others, slog.LevelWarn))
-	kit.Must(t, err)
-	defer second.Close()
-	c.Visit("http://a.test/0")
-	if lines.Len() != 0 {
-		t.Errorf("got log %s before the first request of the clone", lines.String())
-	}
-	for i := range 3 {
-		kit.Must(t, early.Visit(fmt.Sprint("http://a.test/", i+1)))
-	}
-	want := "level=WARN msg=\"a request that the plugin does not govern was sent: its collector was cloned before Attach " +
-		"and shares its client; attach it as well, or give it a client of its own\" url=http://a.test/1\n"
-	if lines.String() != want || others.String() != want {
-		t.Errorf("got logs\n%s%swant in each\n%s", lines.String(), others.String(), want)
-	}
-	kit.Must(t, robots.Attach(early))
-	early.Visit("http://a.test/")
-	if denied := robots.Stats().Totals.Denied; denied != 2 {
-		t.Errorf("after Attach: got %d denials, want 2", denied)
-	}
-	kit.WantSortedURIs(t, web, "a.test", "/1 /2 /3 /robots.txt")
-}
-
 // TestUnattachedCloneObeysRobotsTxt checks that a clone by Colly's own Clone obeys robots.txt and
 // the delay, although it has no callbacks of the plugin, because it shares the client of the
 // collector.
@@ -455,40 +291,4 @@ func TestUnattachedCloneObeysRobotsTxt(t *testing.T) {
 		c.Visit("http://a.test/")
 		kit.WantNoSooner(t, web, "a.test", 20*time.Second, 3)
 	})
-}
-
-// TestVisitInOnResponseHeadersOfUnattachedClone checks that callbacks of a clone that is not
-// attached may visit the same host in OnResponseHeaders. If the host were held until the body was
-// read, such a visit would wait for itself.
-func TestVisitInOnResponseHeadersOfUnattachedClone(t *testing.T) {
-	clone := func(c *kit.Crawl) *colly.Collector { return c.Collector.Collector.Clone() }
-	for name, tc := range map[string]struct {
-		visitor     func(c *kit.Crawl) *colly.Collector
-		first, next string // paths
-		want        string
-	}{
-		"a clone":                  {clone, "/", "/1", "0s /robots.txt, 10s /, 20s /1"},
-		"a clone after a redirect": {clone, "/moved", "/1", "0s /robots.txt, 10s /moved, 20s /, 30s /1"},
-		"a callback changes the URL": {func(c *kit.Crawl) *colly.Collector {
-			c.OnRequestHeaders(func(r *colly.Request) { r.URL.RawQuery = "" })
-			return c.Collector.Collector
-		}, "/?x", "/1?x", "0s /robots.txt, 20s /, 40s /1"}, // the URL before the change also takes one delay
-	} {
-		t.Run(name, func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{"a.test": {
-				"/robots.txt": "User-agent: *\nCrawl-delay: 10\n", "/": robotstest.Page(), "/1": robotstest.Page(), "/moved": robotstest.Redirect("/"),
-			}}, func(t *testing.T, web *robotstest.Web) {
-				c := kit.Start(t, web, nil)
-				visitor := tc.visitor(c)
-				visitor.SetRequestTimeout(time.Minute)
-				visitor.OnResponseHeaders(func(r *colly.Response) {
-					if r.Request.URL.Path == "/" {
-						kit.Must(t, visitor.Visit("http://a.test"+tc.next))
-					}
-				})
-				kit.Must(t, visitor.Visit("http://a.test"+tc.first))
-				kit.WantSchedule(t, web, "a.test", tc.want)
-			})
-		})
-	}
 }

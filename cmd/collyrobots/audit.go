@@ -20,14 +20,12 @@ import (
 
 const auditUsage = `Usage: collyrobots audit verify [flags] DIR...
        collyrobots audit site [flags] DIR... HOST
-       collyrobots audit prove DIR ENTRY
        collyrobots audit export [flags] DIR...
 
 Works with the logs that package audit has written.
 
   verify  checks logs; those of processes that shared their pace are checked together
   site    says what a crawl did to a host
-  prove   prints the proof that a log has an entry (tlog-proof)
   export  prints the entries as JSON lines or as CSV, or writes them and the robots.txt files as WARC
 
 The exit status is 0, or 1 if a log has faults, or 2 if it could not be read.`
@@ -36,7 +34,6 @@ The exit status is 0, or 1 if a log has faults, or 2 if it could not be read.`
 var auditCommands = map[string]func(flags *flag.FlagSet, args []string, stdout, stderr io.Writer) (status int, err error){
 	"verify": auditVerify,
 	"site":   auditSite,
-	"prove":  auditProve,
 	"export": auditExport,
 }
 
@@ -55,7 +52,7 @@ func runAudit(args []string, _ io.Reader, stdout, stderr io.Writer) (status int)
 		if status, ok := parseFlags(flags, auditUsage, args, stderr); !ok {
 			return status
 		}
-		return fail(stderr, "audit", errors.New("want verify, site, prove or export; collyrobots audit -h prints the usage"))
+		return fail(stderr, "audit", errors.New("want verify, site or export; collyrobots audit -h prints the usage"))
 	}
 	flags := flag.NewFlagSet("audit "+name, flag.ContinueOnError)
 	status, err := run(flags, args[1:], stdout, stderr)
@@ -153,24 +150,6 @@ func auditSite(flags *flag.FlagSet, args []string, stdout, stderr io.Writer) (st
 	}
 	err = errors.Join(site.WriteHTML(file), file.Close())
 	return verdictOf(site.OK), err
-}
-
-// auditProve runs the command audit prove.
-func auditProve(flags *flag.FlagSet, args []string, stdout, stderr io.Writer) (status int, err error) {
-	rest, status, err := auditArgs(flags, args, stderr, 2)
-	if err != nil {
-		return status, err
-	}
-	index, err := strconv.ParseUint(rest[1], 10, 64)
-	if err != nil {
-		return statusFailed, fmt.Errorf("%q is not the number of an entry", rest[1])
-	}
-	proof, err := audit.Prove(rest[0], index)
-	if err != nil {
-		return statusFailed, err
-	}
-	_, err = stdout.Write(proof)
-	return statusOK, err
 }
 
 // auditExport runs the command audit export.

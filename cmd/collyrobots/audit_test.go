@@ -96,19 +96,6 @@ func TestAuditSite(t *testing.T) {
 	}
 }
 
-func TestAuditProve(t *testing.T) {
-	dir := auditLog(t, time.Second)
-	key, err := os.ReadFile(filepath.Join(dir, "key.pub"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	status, out, errs := call(t, "", "audit", "prove", dir, "2")
-	e, err := audit.CheckProof([]byte(out), strings.TrimSpace(string(key)))
-	if status != statusOK || errs != "" || err != nil || e.Index != 2 || e.Event.Status != 200 {
-		t.Errorf("status %d, errors %q, %v, %+v", status, errs, err, e)
-	}
-}
-
 func TestAuditExport(t *testing.T) {
 	dir := auditLog(t, time.Second)
 	status, out, errs := call(t, "", "audit", "export", dir)
@@ -165,7 +152,7 @@ func TestAuditFaults(t *testing.T) {
 	none := filepath.Join(t.TempDir(), "none")
 	for _, args := range [][]string{
 		{}, {"look"}, {"verify"}, {"verify", none}, {"verify", dir, "-json"}, {"verify", "-checkpoint", none, dir},
-		{"site", dir}, {"prove", dir}, {"prove", dir, "x"}, {"prove", dir, "99"},
+		{"site", dir},
 		{"export", "-format", "xml", dir}, {"export", "-format", "warc", none}, {"export", "-format", "warc", "-host", "a.test", dir}, {"export"}, {"export", none}, {"verify", "-no-such-flag", dir},
 	} {
 		status, out, errs := call(t, "", append([]string{"audit"}, args...)...)

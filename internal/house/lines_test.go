@@ -21,7 +21,7 @@ type lines struct {
 var budget = map[string]lines{
 	".":                   {product: 53050, tests: 67750},
 	".ci/tools":           {product: 1000, tests: 300},
-	"audit":               {product: 4400, tests: 5900},
+	"audit":               {product: 4300, tests: 5750},
 	"cmd/collyrobots":     {product: 11700, tests: 8000},
 	"examples/more":       {product: 600, tests: 500},
 	"frontier":            {product: 3600, tests: 3000},

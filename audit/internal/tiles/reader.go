@@ -110,11 +110,6 @@ func (r Reader) roots(level int, first, end uint64) (roots []tlog.Hash, err erro
 	return roots, nil
 }
 
-// Proof returns the proof that an entry is in the tree of a checkpoint.
-func (r Reader) Proof(signed tlog.Tree, index uint64) (tlog.RecordProof, error) {
-	return tlog.ProveRecord(signed.N, int64(index), r.hashes(tree{size: uint64(signed.N)}))
-}
-
 // hashes returns a reader of the stored hashes of a tree, as package tlog numbers them. If t has no
 // edges, they are read from the partial tiles.
 func (r Reader) hashes(t tree) tlog.HashReader {
@@ -177,14 +172,4 @@ func partOf[T any](width int, read func(width int) ([]T, error)) ([]T, error) {
 		return nil, err
 	}
 	return all[:width], nil
-}
-
-// Entry returns one entry of the tree of a checkpoint.
-func (r Reader) Entry(signed tlog.Tree, index uint64) ([]byte, error) {
-	n := index / Width
-	entries, err := r.anyBundle(n, int(min(Width, uint64(signed.N)-n*Width)))
-	if err != nil {
-		return nil, err
-	}
-	return entries[index%Width], nil
 }

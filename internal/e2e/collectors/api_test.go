@@ -158,24 +158,6 @@ func TestEveryFaultIsReported(t *testing.T) {
 	}
 }
 
-// TestFaultsInsideForHosts checks that a fault of an option inside ForHosts names this option and
-// the pattern.
-func TestFaultsInsideForHosts(t *testing.T) {
-	_, err := collyrobots.New(collyrobots.ForHosts("*.a.test",
-		collyrobots.MinDelay(-1), collyrobots.MaxDelay(-1), collyrobots.SkipAbove(-1), collyrobots.DryRun()))
-	counts := map[string]int{}
-	for _, fault := range kit.FaultsOf(err) {
-		counts[fault.Option]++
-	}
-	if counts["MinDelay"] != 1 || counts["MaxDelay"] != 1 || counts["SkipAbove"] != 1 || counts["DryRun"] != 1 {
-		t.Errorf("got faults of %v, want one each of MinDelay, MaxDelay, SkipAbove and DryRun: %v", counts, err)
-	}
-	var fault *collyrobots.OptionError
-	if s := fmt.Sprint(err); !errors.As(err, &fault) || !strings.Contains(s, "ForHosts") || !strings.Contains(s, `"*.a.test"`) {
-		t.Errorf("%v does not name ForHosts and its pattern", err)
-	}
-}
-
 // TestSecondPluginIsRefused checks that a collector with a plugin gets no second plugin, however
 // the second one is attached.
 func TestSecondPluginIsRefused(t *testing.T) {

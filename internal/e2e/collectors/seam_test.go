@@ -18,7 +18,6 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
-	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -250,71 +249,6 @@ func TestReplacedTransport(t *testing.T) {
 	}
 }
 
-// TestBrokenTransportForRobotsTxt checks that robots.txt counts as unreadable if the transport
-// fails in this way.
-func TestBrokenTransportForRobotsTxt(t *testing.T) {
-	kit.ForEachClient(t, testBrokenTransportForRobotsTxt)
-}
-
-func testBrokenTransportForRobotsTxt(t *testing.T, start kit.Starter) {
-	for _, name := range []string{"panic", "nothing"} {
-		rt := kit.BrokenTransports[name]
-		t.Run(name, func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(2, "User-agent: *\nCrawl-delay: 5")}, func(t *testing.T, web *robotstest.Web) {
-				c := start(t, web, nil)
-				c.WithTransport(rt)
-				c.Visit("http://a.test/0")
-				kit.WantDenied(t, c, "http://a.test/0", report.ReasonUnreachable, 0)
-				c.WithTransport(web.Transport())
-				time.Sleep(2 * time.Hour)
-				kit.Must(t, c.Visit("http://a.test/1"))
-				kit.WantSchedule(t, web, "a.test", "2h0m0s /robots.txt, 2h0m5s /1")
-			})
-		})
-	}
-}
-
-// TestPagesOfUnattachedCloneWait checks that the pages of a clone that is not attached wait for
-// the delay of the host.
-func TestPagesOfUnattachedCloneWait(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(12, "User-agent: *\nCrawl-delay: 10")}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, kit.Async)
-		clone := c.Collector.Collector.Clone()
-		pages, failed := 0, map[string]error{}
-		var mu sync.Mutex
-		clone.OnResponse(func(*colly.Response) { mu.Lock(); pages++; mu.Unlock() })
-		clone.OnError(func(r *colly.Response, err error) { mu.Lock(); failed[r.Request.URL.Path] = err; mu.Unlock() })
-		for i := range 12 {
-			clone.Visit(fmt.Sprint("http://a.test/", i))
-		}
-		clone.Wait()
-		if pages != 12 || len(failed) > 0 {
-			t.Errorf("got %d of 12 pages, errors %v", pages, failed)
-		}
-		kit.WantPace(t, web, "a.test", 10*time.Second, 13)
-	})
-}
-
-// TestCloseEndsWaitOfUnattachedClone checks that the pages of such a clone also wait for a long
-// delay, and that Close ends the wait.
-func TestCloseEndsWaitOfUnattachedClone(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 3600")}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil)
-		clone := c.Collector.Collector.Clone()
-		kit.Must(t, clone.Visit("http://a.test/0"))
-		kit.Must(t, clone.Visit("http://a.test/1"))
-		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 1h0m0s /0, 2h0m0s /1")
-		began := time.Now()
-		time.AfterFunc(time.Minute, func() { c.Robots.Close() })
-		if err := clone.Visit("http://a.test/2"); !errors.Is(err, collyrobots.ErrClosed) || time.Since(began) != time.Minute {
-			t.Errorf("got %v after %v, want ErrClosed after a minute", err, time.Since(began))
-		}
-		if err := clone.Visit("http://a.test/"); !errors.Is(err, collyrobots.ErrClosed) {
-			t.Errorf("after Close got %v, want ErrClosed", err)
-		}
-	})
-}
-
 // closesLater returns a handler for a robots.txt that is fresh for 310 s and denies /1 after five
 // minutes.
 func closesLater(delay int) http.HandlerFunc {
@@ -356,23 +290,6 @@ func testRedirectIsCheckedAfterItsWait(t *testing.T, start kit.Starter) {
 	})
 }
 
-// TestRobotsTxtIsReadAgainAfterLongWait checks that a request that has waited until robots.txt
-// expired fetches the file again, and does not wait for the host that it has itself.
-func TestRobotsTxtIsReadAgainAfterLongWait(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {"*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
-		web.Set("a.test", "/robots.txt", closesLater(50))
-		clone := kit.Start(t, web, nil).Collector.Collector.Clone() // its pages wait in the transport
-		kit.Must(t, clone.Visit("http://a.test/3"))
-		time.Sleep(4*time.Minute + 5*time.Second)
-		kit.Must(t, clone.Visit("http://a.test/4"))
-		if err := clone.Visit("http://a.test/1"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-			t.Errorf("Visit returned %v, want the denial by the new robots.txt", err)
-		}
-		kit.Must(t, clone.Visit("http://a.test/2"))
-		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 50s /3, 4m55s /4, 6m35s /robots.txt, 7m25s /2")
-	})
-}
-
 // TestInitAfterAttach calls Collector.Init, which keeps the callbacks and replaces the backend and
 // the context. Redirects must still be checked, a warning must be logged, and a second Attach must
 // restore the rest.
@@ -402,61 +319,5 @@ func TestInitAfterAttach(t *testing.T) {
 			t.Errorf("unattached clone: Visit returned %v, want a denial", err)
 		}
 		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 5s /2, 10s /, 15s /1, 20s /, 25s /1, 30s /, 35s /1")
-	})
-}
-
-// TestReplacedContext checks that redirects are still checked after the collector's Context was
-// replaced. They are recognized by the request that led to them.
-func TestReplacedContext(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {
-		"/robots.txt": "User-agent: *\nCrawl-delay: 5\nDisallow: /closed", "/": robotstest.Redirect("/1"), "/1": robotstest.Redirect("/2"), "/2": robotstest.Redirect("/closed"),
-		"/closed": robotstest.Page(), "/3": robotstest.Page(),
-	}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, []colly.CollectorOption{colly.AllowURLRevisit()})
-		c.Context = t.Context()
-		other := kit.Start(t, web, nil) // its plugin crawls the same web, and has no requests of the first
-		for range 2 {
-			if err := c.Visit("http://a.test/"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-				t.Errorf("Visit returned %v, want the denial of the last redirect", err)
-			}
-		}
-		kit.Must(t, c.Visit("http://a.test/3"))
-		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 5s /, 10s /1, 15s /2, 20s /, 25s /1, 30s /2, 35s /3")
-		if hosts := other.Robots.Stats().Hosts; len(hosts) > 0 {
-			t.Errorf("the other plugin has stats %+v, want none", hosts)
-		}
-	})
-}
-
-// TestUnattachedCloneAfterClose checks that a clone that is not attached can send nothing after
-// Close.
-func TestUnattachedCloneAfterClose(t *testing.T) {
-	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(2, kit.NoDenys)})
-	c := kit.Start(t, web, nil)
-	clone := c.Collector.Collector.Clone()
-	kit.Must(t, clone.Visit("http://a.test/0"))
-	kit.Must(t, c.Robots.Close())
-	if err := clone.Visit("http://a.test/1"); !errors.Is(err, collyrobots.ErrClosed) {
-		t.Errorf("after Close got %v, want ErrClosed", err)
-	}
-	kit.WantURIs(t, web, "a.test", "/robots.txt /0")
-}
-
-// TestOneCollectorForAllJobs checks that a collector may have one plugin after the other.
-func TestOneCollectorForAllJobs(t *testing.T) {
-	forEachService(t, func(t *testing.T, s *service) {
-		before := *s.client
-		c := s.collector()
-		for range 20 {
-			s.job(c)
-		}
-		robots, err := collyrobots.WithRobots(c)
-		kit.Must(t, err)
-		kit.Must(t, c.Visit("http://a.test/"))
-		if hosts := robots.Stats().Hosts; len(hosts) != 1 || hosts[0].Requests != 2 || hosts[0].Pages != 1 {
-			t.Errorf("the last plugin has stats %+v, want robots.txt and a page", hosts)
-		}
-		kit.Must(t, robots.Close())
-		sameClient(t, s.client, before)
 	})
 }

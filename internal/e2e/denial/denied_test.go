@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -132,77 +131,6 @@ func TestErrorOfVisitContainsEachURLOnce(t *testing.T) {
 				t.Errorf("the error contains %d URLs, want those of the page and of robots.txt: %v", n, err)
 			}
 		}
-	})
-}
-
-// The next four tests run programs that are written like public Colly programs. Each of them ends
-// only because a denied page fails.
-
-func TestLoopUntilVisitFails(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nDisallow: /3\n")}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil)
-		n := 0
-		for n < 9 && c.Collector.Collector.Visit(fmt.Sprint("http://a.test/", n)) == nil {
-			n++
-		}
-		if n != 3 {
-			t.Errorf("the loop ended after %d pages, want 3", n)
-		}
-	})
-}
-
-func TestRequestsThatAreCounted(t *testing.T) {
-	for mode, options := range kit.Modes {
-		t.Run(mode, func(t *testing.T) {
-			sites := robotstest.Sites{"a.test": robotstest.Pages(20, "User-agent: *\nDisallow: /1\nCrawl-delay: 1\n"), "b.test": {"*": 503}, "c.test": {"*": kit.Drop}}
-			kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-				c := kit.Start(t, web, options).Follow()
-				var begun, ended atomic.Int32
-				c.OnRequest(func(*colly.Request) { begun.Add(1) })
-				c.OnScraped(func(*colly.Response) { ended.Add(1) })
-				c.OnError(func(*colly.Response, error) { ended.Add(1) })
-				for _, host := range []string{"a.test", "b.test", "c.test"} {
-					c.Visit("http://" + host + "/")
-				}
-				c.Wait()
-				if n := begun.Load(); n != 1+20+2 || ended.Load() != n {
-					t.Errorf("%d requests began and %d ended, want the same number", n, ended.Load())
-				}
-			})
-		})
-	}
-}
-
-func TestOneResultForEachVisit(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nDisallow: /1\n")}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, kit.Async)
-		results := make(chan string)
-		c.OnScraped(func(r *colly.Response) { results <- r.Request.URL.Path + " scraped" })
-		c.OnError(func(r *colly.Response, _ error) { results <- r.Request.URL.Path + " failed" })
-		for i := range 4 {
-			kit.Must(t, c.Visit(fmt.Sprint("http://a.test/", i)))
-			want := fmt.Sprintf("/%d %s", i, map[bool]string{true: "failed", false: "scraped"}[i == 1])
-			if got := <-results; got != want {
-				t.Errorf("got %s, want %s", got, want)
-			}
-		}
-		c.Wait()
-	})
-}
-
-func TestLoginWithDeniedForm(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(1, "User-agent: *\nDisallow: /login\n")}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil)
-		login := func() error {
-			if err := c.Post("http://a.test/login", map[string]string{"user": "joe"}); err != nil {
-				return err
-			}
-			return c.Visit("http://a.test/0")
-		}
-		if err := login(); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-			t.Errorf("the login returned %v", err)
-		}
-		kit.WantURIs(t, web, "a.test", "/robots.txt")
 	})
 }
 

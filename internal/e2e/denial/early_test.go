@@ -16,7 +16,6 @@ import (
 
 	"github.com/gocolly/colly/v2"
 	"github.com/gocolly/colly/v2/debug"
-	"github.com/gocolly/colly/v2/queue"
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
@@ -200,32 +199,6 @@ func TestCallbackBetweenCrawls(t *testing.T) {
 	})
 }
 
-// TestWorkInOnErrorOfDeniedPage visits pages and retries the denied page in OnError. Wait must wait
-// for all of that.
-func TestWorkInOnErrorOfDeniedPage(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nDisallow: /closed\nCrawl-delay: 1\n")}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, kit.Async)
-		kit.Limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: 1})
-		var retries atomic.Int32
-		c.OnError(func(r *colly.Response, _ error) {
-			if retries.Add(1) <= 3 {
-				time.Sleep(time.Second)
-				kit.Must(t, r.Request.Retry())
-			}
-			r.Request.Visit("/3")
-			if r.Request.Depth != 1 {
-				t.Errorf("depth %d", r.Request.Depth)
-			}
-		})
-		c.Visit("http://a.test/closed")
-		c.Wait()
-		kit.WantURIs(t, web, "a.test", "/robots.txt /3")
-		if retries.Load() != 4 || len(c.Pages) != 1 {
-			t.Errorf("OnError was called %d times, got pages %v", retries.Load(), c.Pages)
-		}
-	})
-}
-
 // TestRetryOfDeniedPageInGoroutine calls Retry in a goroutine of its own, which may run while the
 // hooks of the denied page return.
 func TestRetryOfDeniedPageInGoroutine(t *testing.T) {
@@ -308,54 +281,6 @@ func TestAbortedPagesReadNoCallbackThatChanges(t *testing.T) {
 			if calls.Load() != 50 {
 				t.Errorf("the callback was called %d times, want 50", calls.Load())
 			}
-		})
-	}
-}
-
-// TestSecondPluginAndDeniedPages closes a plugin and attaches another one to the same collector,
-// whose OnRequest callbacks the first plugin has wrapped.
-func TestSecondPluginAndDeniedPages(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(1, "User-agent: *\nDisallow: /closed\n")}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, kit.Async)
-		kit.Limited(t, c, slowRule())
-		began := time.Now()
-		for i := range 3 {
-			requests := 0
-			c.OnRequest(func(*colly.Request) { requests++ })
-			kit.Must(t, c.Visit(fmt.Sprint("http://a.test/closed/", i)))
-			c.Wait()
-			if requests != 1 || len(c.Errs) != i+1 {
-				t.Errorf("plugin %d: OnRequest was called %d times; errors %v", i, requests, c.Errs)
-			}
-			kit.Must(t, c.Robots.Close())
-			var err error
-			c.Robots, err = c.WithRobots(collyrobots.OnDenied(c.OnDenied))
-			kit.Must(t, err)
-		}
-		if took := time.Since(began); took != 0 || len(c.Denied) != 3 {
-			t.Errorf("took %v; OnDenied got %v", took, c.Denied)
-		}
-	})
-}
-
-// TestQueueOfAsyncCollectorAndDeniedPages runs a colly/queue with denied pages.
-func TestQueueOfAsyncCollectorAndDeniedPages(t *testing.T) {
-	for mode, options := range kit.Modes {
-		t.Run(mode, func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nDisallow: /closed\n")}, func(t *testing.T, web *robotstest.Web) {
-				c := kit.Start(t, web, options)
-				q, err := queue.New(2, nil)
-				kit.Must(t, err)
-				for i := range 5 {
-					kit.Must(t, q.AddURL(fmt.Sprint("http://a.test/closed/", i)))
-					kit.Must(t, q.AddURL(fmt.Sprint("http://a.test/", i)))
-				}
-				kit.Must(t, q.Run(c.Collector.Collector))
-				c.Wait()
-				if len(c.Pages) != 5 || len(c.Errs) != 5 || len(c.Denied) != 5 {
-					t.Errorf("got pages %v, errors %v", c.Pages, c.Errs)
-				}
-			})
 		})
 	}
 }

@@ -48,23 +48,6 @@ func testRobotsTxtOption(t *testing.T, start kit.Starter) {
 	})
 }
 
-// TestRobotsTxtStore checks that the operator's file is neither written to a Store nor replaced by
-// a record in it.
-func TestRobotsTxtStore(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nDisallow: /1\n")}, func(t *testing.T, web *robotstest.Web) {
-		s := store.Memory()
-		own := []collyrobots.Option{collyrobots.Store(s), withOwnFile("User-agent: *\nDisallow: /2\n")}
-		for _, opts := range [][]collyrobots.Option{own, {collyrobots.Store(s)}, own} {
-			c := kit.Start(t, web, nil, opts...)
-			c.Impolite = true
-			c.Visit("http://a.test/1")
-			c.Visit("http://a.test/2")
-			kit.Must(t, c.Robots.Close())
-		}
-		kit.WantURIs(t, web, "a.test", "/1 /robots.txt /2 /1")
-	})
-}
-
 // TestRobotsTxtAndIgnore checks that RobotsTxt and IgnoreRobotsWithPermission replace each other
 // inside ForHosts, and that a dry run denies nothing.
 func TestRobotsTxtAndIgnore(t *testing.T) {

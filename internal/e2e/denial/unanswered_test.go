@@ -1,7 +1,6 @@
 package denial
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -26,61 +25,6 @@ import (
 // An unanswered fetch of robots.txt counts only for the way of the request: the collector, its
 // client and its proxy. Each program here must get the same pages as without the plugin.
 
-// A collyProgram is a program on a web. It makes its collectors with collector.
-type collyProgram func(t *testing.T, web *robotstest.Web, collector func(...colly.CollectorOption) *colly.Collector)
-
-// asWithBareColly runs a program without the plugin and with it, and compares the pages and their
-// times. want has them in the form of robotstest.Log.Schedule. If with is not empty, it has those
-// with the plugin.
-func asWithBareColly(t *testing.T, sites func() robotstest.Sites, program collyProgram, want, with string) {
-	t.Helper()
-	for _, plugin := range []bool{false, true} {
-		kit.InBubble(t, sites(), func(t *testing.T, web *robotstest.Web) {
-			log := &pageLog{began: time.Now()}
-			var robots *collyrobots.Plugin
-			collector := func(options ...colly.CollectorOption) *colly.Collector {
-				c := colly.NewCollector(append([]colly.CollectorOption{colly.UserAgent("ExampleBot/1.0")}, options...)...)
-				c.WithTransport(web.Transport())
-				c.OnResponse(log.add)
-				if plugin {
-					kit.Must(t, robots.Attach(c))
-				}
-				return c
-			}
-			if plugin {
-				want = cmp.Or(with, want)
-				var err error
-				robots, err = collyrobots.New(kit.Quiet())
-				kit.Must(t, err)
-				defer robots.Close()
-			}
-			program(t, web, collector)
-			if got := log.String(); got != want {
-				t.Errorf("with the plugin: %t: got pages\n%s\nwant\n%s", plugin, got, want)
-			}
-		})
-	}
-}
-
-// A pageLog records the pages and their times.
-type pageLog struct {
-	began time.Time
-	mu    sync.Mutex
-	lines []string
-}
-
-func (l *pageLog) add(r *colly.Response) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lines = append(l.lines, fmt.Sprint(time.Since(l.began).Round(time.Millisecond), " ", r.Request.URL.Path))
-}
-
-func (l *pageLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Join(l.lines, ", ")
-}
-
 // retries makes a collector call before and then Retry in OnError, at most most times for each
 // page.
 func retries(c *colly.Collector, most int, before func(try int)) {
@@ -104,25 +48,6 @@ func threePages() robotstest.Sites {
 		"a.test":          robotstest.Pages(6, kit.NoDenys),
 		"alive.test:3128": nil,
 	}
-}
-
-// TestProxyChangedInOnError checks a program that changes its proxy after an error.
-func TestProxyChangedInOnError(t *testing.T) {
-	program := func(t *testing.T, _ *robotstest.Web, collector func(...colly.CollectorOption) *colly.Collector) {
-		c := collector()
-		kit.Must(t, c.SetProxy("http://dead1.test:3128"))
-		proxies := []string{"http://dead2.test:3128", "http://dead3.test:3128", "http://alive.test:3128"}
-		retries(c, 5, func(int) {
-			if len(proxies) > 0 {
-				kit.Must(t, c.SetProxy(proxies[0]))
-				proxies = proxies[1:]
-			}
-		})
-		for i := range 3 {
-			c.Visit(fmt.Sprint("http://a.test/", i))
-		}
-	}
-	asWithBareColly(t, threePages, program, "0s /0, 0s /1, 0s /2", "")
 }
 
 var failing = kit.RoundTripper(func(*http.Request) (*http.Response, error) { return nil, errors.New("no route to host") })
@@ -226,34 +151,6 @@ func upAt(next http.RoundTripper, d time.Duration) http.RoundTripper {
 		}
 		return next.RoundTrip(r)
 	})
-}
-
-// TestNetworkIsUpLater checks programs that wait until the network is up.
-func TestNetworkIsUpLater(t *testing.T) {
-	for name, program := range map[string]collyProgram{
-		"a retry after each failure": func(t *testing.T, web *robotstest.Web, collector func(...colly.CollectorOption) *colly.Collector) {
-			c := collector()
-			c.WithTransport(upAt(web.Transport(), 500*time.Millisecond))
-			retries(c, 3, func(int) { time.Sleep(200 * time.Millisecond) })
-			c.Visit("http://a.test/0")
-		},
-		"a loop that waits for the service": func(t *testing.T, web *robotstest.Web, collector func(...colly.CollectorOption) *colly.Collector) {
-			c := collector(colly.AllowURLRevisit())
-			c.WithTransport(upAt(web.Transport(), 550*time.Millisecond))
-			for c.Visit("http://a.test/0") != nil {
-				time.Sleep(100 * time.Millisecond)
-			}
-		},
-		"a loop that waits longer each time": func(t *testing.T, web *robotstest.Web, collector func(...colly.CollectorOption) *colly.Collector) {
-			c := collector(colly.AllowURLRevisit())
-			c.WithTransport(upAt(web.Transport(), 500*time.Millisecond))
-			for wait := 100 * time.Millisecond; c.Visit("http://a.test/0") != nil; wait += 100 * time.Millisecond {
-				time.Sleep(wait)
-			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) { asWithBareColly(t, threePages, program, "600ms /0", "") })
-	}
 }
 
 // TestLongWaitForService checks that a loop that waits for a service is at most a fifth later than

@@ -81,67 +81,6 @@ func testUnreachableHost(t *testing.T, start kit.Starter) {
 	}
 }
 
-// TestCallbackChangesHostToUnreachable checks pages whose host a later callback changes, to or
-// from an unreachable one.
-func TestCallbackChangesHostToUnreachable(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(2, kit.NoDenys)}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil)
-		c.OnRequest(func(r *colly.Request) {
-			switch r.URL.Host {
-			case "a.test":
-				r.URL.Host = "dead.test"
-			case "dead.test":
-				r.URL.Host = "a.test"
-			}
-		})
-		if err := c.Visit("http://dead.test/1"); err != nil {
-			t.Errorf("changed to a host that responds: got %v", err)
-		}
-		if err := c.Visit("http://a.test/1"); !errors.Is(err, colly.ErrRobotsTxtBlocked) || errors.Is(err, colly.ErrAbortedBeforeRequest) {
-			t.Errorf("changed to an unreachable host: got %v", err)
-		}
-		kit.WantURIs(t, web, "a.test", "/robots.txt /1")
-		kit.WantDenied(t, c, "http://dead.test/1", report.ReasonUnreachable, 0)
-	})
-}
-
-// TestCachedPagesOfUnreachableHost checks that pages in Colly's cache are read although their host
-// is unreachable, because they need no request.
-func TestCachedPagesOfUnreachableHost(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, kit.NoDenys)}, func(t *testing.T, web *robotstest.Web) {
-		cache := []colly.CollectorOption{colly.CacheDir(t.TempDir())}
-		c := kit.Start(t, web, cache)
-		kit.Must(t, c.Visit("http://a.test/0"))
-		kit.Must(t, c.Robots.Close())
-		web.Set("a.test", "/robots.txt", kit.Drop)
-		web.Reset()
-		c = kit.Start(t, web, cache)
-		if err := c.Visit("http://a.test/0"); err != nil || len(c.Pages) != 1 {
-			t.Errorf("cached page: got %v, pages %v", err, c.Pages)
-		}
-		if err := c.Visit("http://a.test/1"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-			t.Errorf("page that is not cached: got %v", err)
-		}
-		if s := c.Robots.Stats().Hosts[0]; s.Denied != 1 || len(c.Denied) != 1 {
-			t.Errorf("OnDenied got %v, Stats has %d denials, want one page", c.Denied, s.Denied)
-		}
-		kit.WantURIs(t, web, "a.test", "/robots.txt /robots.txt /robots.txt")
-	})
-}
-
-// TestCallbacksOfUnreachableHostMayVisit checks that the callbacks that report such a page may
-// call Visit, because no lock or slot is held.
-func TestCallbacksOfUnreachableHostMayVisit(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 1")}, func(t *testing.T, web *robotstest.Web) {
-		var c *kit.Crawl
-		c = kit.Start(t, web, nil, collyrobots.OnDenied(func(*colly.Request, error) { c.Visit("http://a.test/1") }))
-		kit.Limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: 1})
-		c.OnError(func(*colly.Response, error) { c.Visit("http://a.test/2") })
-		c.Visit("http://dead.test/")
-		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 1s /1, 2s /2")
-	})
-}
-
 // TestRetriesOfUnreachablePageAreLogged checks that useless retries in OnError are logged, because
 // OnDenied may not be set.
 func TestRetriesOfUnreachablePageAreLogged(t *testing.T) {
@@ -349,19 +288,5 @@ func TestFirstDenialOfHostIsLogged(t *testing.T) {
 	}
 	if log := withoutNoDelay(&lines); log != want {
 		t.Errorf("got log\n%swant\n%s", log, want)
-	}
-}
-
-// TestDenialsWithOnDeniedAreLoggedAsDebug checks that denials have level DEBUG if the program sets
-// OnDenied, because it reports them itself.
-func TestDenialsWithOnDeniedAreLoggedAsDebug(t *testing.T) {
-	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(2, "User-agent: *\nDisallow: /\n")})
-	var lines strings.Builder
-	c := kit.Start(t, web, nil, kit.LogsTo(&lines, slog.LevelDebug))
-	for i := range 3 {
-		c.Visit(fmt.Sprint("http://a.test/", i))
-	}
-	if log := withoutNoDelay(&lines); strings.Count(log, "level=INFO") != 0 || strings.Count(log, "level=DEBUG msg=\"request denied\"") != 3 || strings.Contains(log, "set OnDenied") {
-		t.Errorf("got log %s", log)
 	}
 }

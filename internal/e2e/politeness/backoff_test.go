@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -99,32 +98,5 @@ func testBackOffFindsAcceptedRate(t *testing.T, start kit.Starter) {
 				})
 			})
 		}
-	}
-}
-
-// With CheckHead a Visit makes a HEAD request and a GET request. OnDenied is called for each
-// request that is denied. A synchronous collector makes no GET request if the HEAD request fails.
-func TestOnDeniedIsCalledForHeadAndGet(t *testing.T) {
-	for name, test := range map[string]struct {
-		options []colly.CollectorOption
-		want    int32
-	}{
-		"sync":  {want: 3},
-		"async": {options: kit.Async, want: 6},
-	} {
-		t.Run(name, func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nDisallow: /1\nDisallow: /2")}, func(t *testing.T, web *robotstest.Web) {
-				var called atomic.Int32
-				c := kit.Start(t, web, append(test.options, colly.AllowURLRevisit()), collyrobots.OnDenied(func(*colly.Request, error) { called.Add(1) }))
-				c.CheckHead = true
-				for _, path := range []string{"/0", "/1", "/2", "/1"} {
-					c.Visit("http://a.test" + path)
-					c.Wait()
-				}
-				if called.Load() != test.want {
-					t.Errorf("OnDenied was called %d times, want %d", called.Load(), test.want)
-				}
-			})
-		})
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/gocolly/colly/v2"
-
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/robotstest"
@@ -122,33 +120,4 @@ func TestManyCrawlerNamesAtOnce(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestNamesWithManySettings checks two names and hosts whose settings differ in their delay. The
-// pages are judged by the group for their own name.
-func TestNamesWithManySettings(t *testing.T) {
-	const hosts = 20
-	sites := robotstest.Sites{}
-	options := []collyrobots.Option{kit.Quiet()}
-	for i := range hosts {
-		name := fmt.Sprintf("h%d.test", i)
-		sites[name] = robotstest.Site{"/robots.txt": robotsForNames(2), "/private": "x"}
-		options = append(options, collyrobots.ForHosts(name, collyrobots.MinDelay(time.Duration(i+1)*time.Millisecond)))
-	}
-	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-		robots, err := collyrobots.New(options...)
-		kit.Must(t, err)
-		defer robots.Close()
-		for i := range 2 {
-			c := colly.NewCollector(colly.UserAgent(crawlerName(i) + "/1.0"))
-			c.WithTransport(web.Transport())
-			kit.Must(t, robots.Attach(c))
-			for h := range hosts {
-				c.Visit(fmt.Sprintf("http://h%d.test/private", h))
-			}
-		}
-		for h := range hosts {
-			wantPrivate(t, web, fmt.Sprintf("h%d.test", h), 2, 1)
-		}
-	})
 }

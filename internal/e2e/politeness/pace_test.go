@@ -2,13 +2,11 @@ package politeness
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/gocolly/colly/v2"
@@ -99,59 +97,6 @@ func keepsTheDelay(t *testing.T, web *robotstest.Web, c *kit.Crawl, delay time.D
 	}
 }
 
-// TestSlowHostDoesNotDelayFastOne checks that the pages of a slow host do not occupy the slots of a
-// LimitRule while they wait.
-func TestSlowHostDoesNotDelayFastOne(t *testing.T) {
-	kit.ForEachClient(t, testSlowHostDoesNotDelayFastOne)
-}
-
-func testSlowHostDoesNotDelayFastOne(t *testing.T, start kit.Starter) {
-	sites := robotstest.Sites{"slow.test": robotstest.Pages(6, "User-agent: *\nCrawl-delay: 30\n"), "fast.test": robotstest.Pages(20, kit.NoDenys)}
-	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-		c := start(t, web, kit.Async).Follow()
-		kit.Limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: 2})
-		c.Visit("http://slow.test/")
-		c.Visit("http://fast.test/")
-		c.Wait()
-		fast := web.Log("fast.test")
-		if last := fast[len(fast)-1].Elapsed; len(fast) != 22 || last != 0 {
-			t.Errorf("fast.test got %d requests, the last after %v; want 22 at once", len(fast), last)
-		}
-		kit.WantNoSooner(t, web, "slow.test", 30*time.Second, 8)
-	})
-}
-
-// TestHostsWaitAtTheSameTime checks that slow hosts wait at the same time, and that the crawl ends
-// as soon as the delays permit the last page.
-func TestHostsWaitAtTheSameTime(t *testing.T) { kit.ForEachClient(t, testHostsWaitAtTheSameTime) }
-
-func testHostsWaitAtTheSameTime(t *testing.T, start kit.Starter) {
-	for name, limit := range map[string]*colly.LimitRule{
-		"no LimitRule":  nil,
-		"parallelism 1": {DomainGlob: "*", Parallelism: 1},
-		"parallelism 2": {DomainGlob: "*", Parallelism: 2},
-		"per domain":    {DomainRegexp: `^[ab]\.test$`, Parallelism: 3},
-	} {
-		t.Run(name, func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{
-				"a.test": robotstest.Pages(60, "User-agent: *\nCrawl-delay: 1"),
-				"b.test": robotstest.Pages(30, "User-agent: *\nCrawl-delay: 2"),
-				"c.test": robotstest.Pages(20, "User-agent: *\nCrawl-delay: 3"),
-			}, func(t *testing.T, web *robotstest.Web) {
-				c := start(t, web, kit.Async).Follow()
-				kit.Limited(t, c, limit)
-				for _, host := range []string{"a", "b", "c"} {
-					c.Visit("http://" + host + ".test/")
-				}
-				c.Wait()
-				kit.WantPace(t, web, "a.test", 1*time.Second, 62)
-				kit.WantPace(t, web, "b.test", 2*time.Second, 32)
-				kit.WantPace(t, web, "c.test", 3*time.Second, 22)
-			})
-		})
-	}
-}
-
 // TestFastHostDoesNotWait checks that the pages of a fast host are requested as soon as they are
 // found, while other hosts wait.
 func TestFastHostDoesNotWait(t *testing.T) { kit.ForEachClient(t, testFastHostDoesNotWait) }
@@ -181,34 +126,6 @@ func testFastHostDoesNotWait(t *testing.T, start kit.Starter) {
 				if asked := kit.URIsOf(web.Log("silent.test")); strings.ReplaceAll(asked+" ", "/robots.txt ", "") != "" || len(c.Denied) != 20 {
 					t.Errorf("requests to silent.test: %q, %d of 20 denied", asked, len(c.Denied))
 				}
-			})
-		})
-	}
-}
-
-// TestSlowServerKeepsCrawlDelay checks that the crawl delay lies between the starts of requests,
-// also if responses take longer than the delay.
-func TestSlowServerKeepsCrawlDelay(t *testing.T) { kit.ForEachClient(t, testSlowServerKeepsCrawlDelay) }
-
-func testSlowServerKeepsCrawlDelay(t *testing.T, start kit.Starter) {
-	for _, takes := range []time.Duration{300 * time.Millisecond, 2500 * time.Millisecond} {
-		t.Run(takes.String(), func(t *testing.T) {
-			a := robotstest.Pages(6, "User-agent: *\nCrawl-delay: 1")
-			for path, answer := range a {
-				a[path] = http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
-					time.Sleep(takes)
-					if path != "/robots.txt" {
-						out.Header().Set("Content-Type", "text/html")
-					}
-					io.WriteString(out, answer.(string))
-				})
-			}
-			kit.InBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
-				c := start(t, web, kit.Async).Follow()
-				kit.Limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: 2})
-				c.Visit("http://a.test/")
-				c.Wait()
-				kit.WantNoSooner(t, web, "a.test", time.Second, 8)
 			})
 		})
 	}
@@ -255,29 +172,6 @@ func testRequestsInFlight(t *testing.T, start kit.Starter) {
 			})
 		})
 	}
-}
-
-// TestRetryAfterDelaysAllPages checks that all pages of a host wait for the time in Retry-After,
-// and that the pages of other hosts do not.
-func TestRetryAfterDelaysAllPages(t *testing.T) { kit.ForEachClient(t, testRetryAfterDelaysAllPages) }
-
-func testRetryAfterDelaysAllPages(t *testing.T, start kit.Starter) {
-	a := robotstest.Pages(4, "User-agent: *\nCrawl-delay: 1")
-	a["/0"] = http.HandlerFunc(func(out http.ResponseWriter, _ *http.Request) {
-		out.Header().Set("Retry-After", "120")
-		out.WriteHeader(http.StatusServiceUnavailable)
-	})
-	kit.InBubble(t, robotstest.Sites{"a.test": a, "b.test": robotstest.Pages(4, "User-agent: *\nCrawl-delay: 1")}, func(t *testing.T, web *robotstest.Web) {
-		c := start(t, web, kit.Async)
-		for i := range 4 {
-			c.Visit(fmt.Sprint("http://a.test/", i))
-			c.Visit(fmt.Sprint("http://b.test/", i))
-			synctest.Wait()
-		}
-		c.Wait()
-		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 1s /0, 2m1s /1, 2m2s /2, 2m3s /3")
-		kit.WantPace(t, web, "b.test", time.Second, 5)
-	})
 }
 
 // TestSeveral503AtOnceCountOnce checks that 503 responses to requests in flight at once are one

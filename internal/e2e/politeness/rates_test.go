@@ -1,9 +1,6 @@
 package politeness
 
 import (
-	"errors"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -109,64 +106,4 @@ func TestRealRates(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestVisitTimeOfRedirect checks that a redirect to a host that is closed fails and does not wait
-// for hours.
-func TestVisitTimeOfRedirect(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		web := robotstest.New(t, robotstest.Sites{
-			"a.test": {"/": robotstest.Redirect("http://b.test/")},
-			"b.test": {"/robots.txt": "User-agent: *\nVisit-time: 0600-0700\nDisallow: /x\n", "/": "b"},
-		})
-		c := kit.Start(t, web, nil, collyrobots.HonorDelays())
-		if err := c.Visit("http://a.test/"); !errors.Is(err, collyrobots.ErrRedirectWait) {
-			t.Errorf("got %v, want ErrRedirectWait", err)
-		}
-		if got := kit.URIsOf(web.Log("b.test")); got != "/robots.txt" {
-			t.Errorf("b.test got %s", got)
-		}
-	})
-}
-
-// TestCheckWhileClosed checks that Check reads robots.txt while the host is closed, although a page
-// waits.
-func TestCheckWhileClosed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		robots := "User-agent: *\nVisit-time: 0600-0700\nDisallow: /x\n"
-		web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(2, robots)})
-		c := kit.Start(t, web, kit.Async, collyrobots.HonorDelays())
-		c.Visit("http://a.test/1")
-		time.Sleep(time.Hour)
-		if d, err := c.Robots.Check(t.Context(), "https://a.test/x"); err != nil || d.Allowed {
-			t.Errorf("%v, %v", d, err)
-		}
-		c.Wait()
-		if got, want := timesOf(web, "a.test"), "0s 1h0m0s 6h0m0s"; got != want {
-			t.Errorf("requests at %s, want %s", got, want)
-		}
-	})
-}
-
-// TestRateChanges checks that a new robots.txt replaces the Request-rate of the old one, for pages
-// that wait.
-func TestRateChanges(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		site := robotstest.Pages(8, "")
-		read := 0
-		site["/robots.txt"] = func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Cache-Control", "max-age=60")
-			io.WriteString(w, "User-agent: *\nDisallow: /x\n")
-			read++
-			if read == 1 {
-				io.WriteString(w, "Request-rate: 1/25s\n")
-			}
-		}
-		web := robotstest.New(t, robotstest.Sites{"a.test": site})
-		c := kit.Start(t, web, kit.Async, collyrobots.HonorDelays())
-		kit.VisitPages(c, "a.test", 8)
-		if got, want := timesOf(web, "a.test"), "0s 25s 50s 1m15s 1m15s 1m15s 1m15s 1m15s 1m15s 1m15s"; got != want {
-			t.Errorf("requests at %s, want %s", got, want)
-		}
-	})
 }

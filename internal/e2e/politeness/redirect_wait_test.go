@@ -8,7 +8,6 @@ import (
 
 	"github.com/gocolly/colly/v2"
 
-	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
@@ -19,26 +18,6 @@ func firstOf(errs map[string]error) string {
 		return fmt.Sprintf("%d: %s: %v", len(errs), url, err)
 	}
 	return "0"
-}
-
-// TestRedirectBehindLeases checks that a redirect waits as long as another process has the host.
-func TestRedirectBehindLeases(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{
-		"a.test": {"/robots.txt": kit.NoDenys, "/": robotstest.Redirect("http://b.test/home")},
-		"b.test": {"/robots.txt": kit.NoDenys, "/home": "home"},
-	}, func(t *testing.T, web *robotstest.Web) {
-		shared := kit.Shared(t)
-		shared.TTL = time.Hour
-		lease, err := shared.Acquire(t.Context(), "b.test", time.Second)
-		kit.Must(t, err)
-		time.AfterFunc(10*time.Minute, func() { lease.Release(true, time.Second, time.Time{}) })
-		c := kit.Start(t, web, kit.Async, collyrobots.SharedPace(shared))
-		c.Visit("http://a.test/")
-		c.Wait()
-		if len(c.Pages) != 1 || len(c.Errs) > 0 {
-			t.Errorf("pages %v, errors %v", c.Pages, c.Errs)
-		}
-	})
 }
 
 // TestRedirectGivesUpWhileItWaits checks that redirects that already wait for a host fail when the host

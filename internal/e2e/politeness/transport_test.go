@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"testing"
 	"time"
 
@@ -126,46 +125,6 @@ func testRedirectsKeepDelay(t *testing.T, start kit.Starter) {
 	}
 }
 
-// TestRedirectLoopKeepsDelay visits a page whose redirects never end. Some versions of Colly end them
-// at the first URL that comes again, and others after ten redirects.
-func TestRedirectLoopKeepsDelay(t *testing.T) {
-	sites := robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 1\n", "/": robotstest.Redirect("/?1"), "/?1": robotstest.Redirect("/?1")}}
-	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-		err := kit.Start(t, web, nil).Visit("http://a.test/")
-		if err == nil {
-			t.Error("Visit returned no error")
-		}
-		got := web.Log("a.test").Schedule()
-		want := []string{"0s /robots.txt", "1s /"}
-		for len(want) < len(got) {
-			want = append(want, fmt.Sprintf("%ds /?1", len(want)))
-		}
-		if !slices.Equal(got, want) || len(got) < 3 || len(got) > 12 {
-			t.Errorf("got %q, want up to ten redirects, one in each second", got)
-		}
-	})
-}
-
-// TestRedirectsAndPagesShareDelay checks that redirects and waiting pages keep the delay of the
-// host together, and that nothing is lost.
-func TestRedirectsAndPagesShareDelay(t *testing.T) {
-	a := robotstest.Pages(10, "User-agent: *\nCrawl-delay: 2")
-	for i := range 5 {
-		a[fmt.Sprint("/", i)] = robotstest.Redirect(fmt.Sprint("/next/", i))
-		a[fmt.Sprint("/next/", i)] = robotstest.Redirect(fmt.Sprint("/end/", i))
-		a[fmt.Sprint("/end/", i)] = robotstest.Page()
-	}
-	kit.InBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, kit.Async).Follow()
-		c.Visit("http://a.test/")
-		c.Wait()
-		kit.WantPace(t, web, "a.test", 2*time.Second, 2+10+2*5)
-		if len(c.Pages) != 11 || len(c.Errs) > 0 {
-			t.Errorf("got %d pages, want 11; errors %v", len(c.Pages), c.Errs)
-		}
-	})
-}
-
 // TestTimeoutDoesNotIncludeWait checks that the wait before a redirect does not count against the
 // collector's timeout, wherever that was set, and that the time of a server that hangs does.
 func TestTimeoutDoesNotIncludeWait(t *testing.T) {
@@ -220,56 +179,6 @@ func TestTimeoutDoesNotIncludeWait(t *testing.T) {
 				kit.WantPace(t, web, "a.test", 30*time.Second, 9)
 				if want := map[string]time.Duration{"/hang": timeout, "/3": timeout, "/half": timeout}; fmt.Sprint(failedAfter) != fmt.Sprint(want) {
 					t.Errorf("got times from the request to the failure %v, want %v", failedAfter, want)
-				}
-			})
-		})
-	}
-}
-
-// TestRedirectOfSlowHost checks that a redirect within a host, or to one that was visited before,
-// waits for a delay of any length, and that the host keeps its delay.
-func TestRedirectOfSlowHost(t *testing.T) { kit.ForEachClient(t, testRedirectOfSlowHost) }
-
-func testRedirectOfSlowHost(t *testing.T, start kit.Starter) {
-	kit.InBubble(t, robotstest.Sites{
-		"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 300", "/": robotstest.Redirect("/1"), "/1": robotstest.Page(), "/2": robotstest.Page(), "/3": robotstest.Page()},
-		"b.test": {"/robots.txt": 404, "/": robotstest.Redirect("http://a.test/3")},
-	}, func(t *testing.T, web *robotstest.Web) {
-		c := start(t, web, kit.Async)
-		c.Visit("http://a.test/")
-		time.Sleep(time.Second)
-		c.Visit("http://a.test/2")
-		c.Wait()
-		c.Visit("http://b.test/")
-		c.Wait()
-		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 5m0s /, 10m0s /1, 15m0s /2, 20m0s /3")
-		if len(c.Errs) > 0 {
-			t.Errorf("got errors %v", c.Errs)
-		}
-	})
-}
-
-// TestRepeatedRequestKeepsDelay checks that a request that net/http repeats, because the server
-// has closed an idle connection, keeps the delay like any other. Colly calls no hook for it. No
-// timeout includes the wait.
-func TestRepeatedRequestKeepsDelay(t *testing.T) { kit.ForEachClient(t, testRepeatedRequestKeepsDelay) }
-
-func testRepeatedRequestKeepsDelay(t *testing.T, start kit.Starter) {
-	for _, scheme := range []string{"http", "https"} {
-		t.Run(scheme, func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{"a.test": {
-				"/robots.txt": "User-agent: *\nCrawl-delay: 2", "/0": robotstest.Page(), "/1": kit.DropFirst(robotstest.Page()), "/2": robotstest.Redirect("/next"), "/next": kit.DropFirst(robotstest.Page()), "/3": robotstest.Page(),
-			}}, func(t *testing.T, web *robotstest.Web) {
-				c := start(t, web, nil)
-				c.SetRequestTimeout(50 * time.Millisecond)
-				for i := range 4 {
-					if err := c.Visit(fmt.Sprint(scheme, "://a.test/", i)); err != nil {
-						t.Error(err)
-					}
-				}
-				kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 2s /0, 4s /1, 6s /1, 8s /2, 10s /next, 12s /next, 14s /3")
-				if s := c.Robots.Stats().Hosts[0]; s.Requests != 8 || s.MinGap.Round(time.Millisecond) != 2*time.Second {
-					t.Errorf("got stats %+v, want 8 requests, 2s apart", s)
 				}
 			})
 		})

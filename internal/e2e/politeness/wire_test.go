@@ -3,7 +3,6 @@ package politeness
 import (
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -159,68 +158,6 @@ func testDelayBetweenArrivals(t *testing.T, start kit.Starter) {
 			})
 		}
 	}
-}
-
-// TestDelayBetweenForms checks the same for requests with a slow body. Their header, which counts,
-// is sent when there is something to send.
-func TestDelayBetweenForms(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nCrawl-delay: 0.5\n")}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, []colly.CollectorOption{colly.AllowURLRevisit()})
-		dialSlowly(c.Transport, 0, 400*time.Millisecond, 400*time.Millisecond)
-		for i := range 4 {
-			body := io.Reader(strings.NewReader("q=1"))
-			if i%2 == 0 {
-				body = &dripping{text: "q=1", every: 300 * time.Millisecond}
-			}
-			if err := c.Request(http.MethodPost, fmt.Sprint("http://a.test/", i), body, nil, nil); err != nil {
-				t.Error(err)
-			}
-		}
-		log := web.Log("a.test")
-		for i := 1; i < len(log); i++ {
-			if gap := log[i].Time.Sub(log[i-1].Time); gap < 500*time.Millisecond || gap > 1800*time.Millisecond {
-				t.Errorf("gap %v before %s %s, want 500ms", gap, log[i].Method, log[i].URI)
-			}
-		}
-		if s := c.Robots.Stats().Hosts[0]; s.MinGap != log.MinGap() || len(log) != 5 {
-			t.Errorf("Stats has requests %v apart; the server log has %d, %v apart", s.MinGap, len(log), log.MinGap())
-		}
-	})
-}
-
-// dripping is a body that returns one byte at a time, with pauses.
-type dripping struct {
-	text  string
-	every time.Duration
-}
-
-func (d *dripping) Read(p []byte) (int, error) {
-	if d.text == "" {
-		return 0, io.EOF
-	}
-	time.Sleep(d.every)
-	p[0] = d.text[0]
-	d.text = d.text[1:]
-	return 1, nil
-}
-
-// TestDotAtEndOfHost checks that a host with and without a dot at its end shares one delay and one
-// robots.txt.
-func TestDotAtEndOfHost(t *testing.T) { kit.ForEachClient(t, testDotAtEndOfHost) }
-
-func testDotAtEndOfHost(t *testing.T, start kit.Starter) {
-	kit.InBubble(t, robotstest.Sites{"example.test": robotstest.Pages(4, "User-agent: *\nCrawl-delay: 2\nDisallow: /3")}, func(t *testing.T, web *robotstest.Web) {
-		c := start(t, web, kit.Async)
-		for i, host := range []string{"example.test", "example.test.", "EXAMPLE.test.:80", "example.test."} {
-			c.Visit(fmt.Sprint("http://", host, "/", i))
-		}
-		c.Wait()
-		kit.WantPace(t, web, "example.test", 2*time.Second, 4)
-		kit.WantSortedURIs(t, web, "example.test", "/0 /1 /2 /robots.txt")
-		if n := len(c.Robots.Stats().Hosts); n != 1 {
-			t.Errorf("Stats has %d hosts, want 1", n)
-		}
-	})
 }
 
 // TestDelayBetweenArrivalsInFlight checks the same if several requests may be in flight, and a

@@ -144,22 +144,19 @@ func openCache(t *testing.T, cache string, resume bool) *pages {
 	return p
 }
 
-// TestOldCache checks that the cache of an earlier version is not continued, and that a crawl
-// without -resume begins anew in it.
-func TestOldCache(t *testing.T) {
+// TestKilledWhileRemoving checks that a crawl can begin after a process was killed while it removed the
+// frontier of the crawl before.
+func TestKilledWhileRemoving(t *testing.T) {
 	t.Parallel()
 	cache := t.TempDir()
-	journal := filepath.Join(cache, oldJournal)
-	if err := os.WriteFile(journal, []byte("{}\n"), 0o600); err != nil {
+	openCache(t, cache, true).Close()
+	dir := filepath.Join(cache, "frontier")
+	removeOneFile := func(path string) error { return os.RemoveAll(filepath.Join(path, "pages", "MANIFEST-000001")) }
+	if err := discard(dir, removeOneFile); err != nil {
 		t.Fatal(err)
 	}
-	_, err := openPages(cache, true, 1, slog.New(slog.DiscardHandler))
-	if err == nil || !strings.Contains(err.Error(), "links.jsonl is from an earlier version of this program") {
-		t.Error("error", err)
-	}
-	openCache(t, cache, false).Close()
-	if _, err := os.Stat(journal); !os.IsNotExist(err) {
-		t.Error("the old journal was kept:", err)
-	}
 	openCache(t, cache, true).Close()
+	if _, err := os.Stat(dir + ".old"); !os.IsNotExist(err) {
+		t.Error("the old folder was kept:", err)
+	}
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -25,16 +25,9 @@ type pages struct {
 	failed []*urlstore.Page // the pages that have failed in this run
 }
 
-// oldJournal is the file in which earlier versions of the command kept the pages.
-const oldJournal = "links.jsonl"
-
 // openPages opens the frontier in the folder of a cache. If resume is true and the last run has not
 // fetched all of its pages, the frontier is continued. Otherwise it begins anew.
 func openPages(cache string, resume bool, parallelism int, log *slog.Logger) (*pages, error) {
-	journal := filepath.Join(cache, oldJournal)
-	if _, err := os.Stat(journal); err == nil && resume {
-		return nil, fmt.Errorf("%s is from an earlier version of this program, which -resume cannot continue; without -resume, the crawl begins anew", journal)
-	}
 	dir := filepath.Join(cache, "frontier")
 	f, err := frontier.Open(dir, options(parallelism, log)...)
 	if err == nil {
@@ -46,7 +39,7 @@ func openPages(cache string, resume bool, parallelism int, log *slog.Logger) (*p
 	if err != nil && (resume || !errors.Is(err, frontier.ErrDamaged)) {
 		return nil, err
 	}
-	if err := errors.Join(os.RemoveAll(dir), os.RemoveAll(journal)); err != nil {
+	if err := discard(dir, os.RemoveAll); err != nil {
 		return nil, err
 	}
 	f, err = frontier.Open(dir, options(parallelism, log)...)
@@ -54,6 +47,19 @@ func openPages(cache string, resume bool, parallelism int, log *slog.Logger) (*p
 		return nil, err
 	}
 	return &pages{Frontier: f}, nil
+}
+
+// discard removes the folder of a frontier. It renames the folder first: a process that is killed
+// in the middle leaves no frontier with missing files, which could not be opened.
+func discard(dir string, remove func(path string) error) error {
+	old := dir + ".old"
+	if err := remove(old); err != nil { // left by a process that was killed
+		return err
+	}
+	if err := os.Rename(dir, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return remove(old)
 }
 
 // options returns the options of the frontier. An eighth of the pages that are handed out may be

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
@@ -72,25 +71,14 @@ func (a *answer) print(w io.Writer, q *question) {
 	if !a.agree() {
 		line += "; the dialects do not agree:"
 	}
-	q.paragraph(w, line, a.Allowed)
+	word := ": " + verdict(a.Allowed) + ","
+	term.PaintedParagraph(w, line, 4, q.width, word, ": "+q.paintVerdict(verdict(a.Allowed))+",")
 	for _, text := range append(a.pageTexts(), a.usageTexts()...) {
 		term.Paragraph(w, "  "+term.Safe(text), 4, q.width)
 	}
 	if !a.agree() || q.all {
 		a.printTable(w, q)
 	}
-}
-
-// paragraph prints a line with a verdict in color.
-func (q *question) paragraph(w io.Writer, line string, allowed bool) {
-	var b strings.Builder
-	term.Paragraph(&b, line, 4, q.width)
-	text := b.String()
-	word := ": " + verdict(allowed)
-	if i := strings.LastIndex(text, word+","); i >= 0 {
-		text = text[:i] + ": " + q.paintVerdict(verdict(allowed)) + text[i+len(word):]
-	}
-	io.WriteString(w, text)
 }
 
 // paintVerdict colors a verdict.
@@ -105,11 +93,7 @@ func (a *answer) printTable(w io.Writer, q *question) {
 	t := term.NewTable(term.Column{Head: "dialect"}, term.Column{Head: "verdict", Paint: q.paintVerdict}, term.Column{Head: "group", Least: 8, Spare: true},
 		term.Column{Head: "crawl delay", Spare: true}, term.Column{Head: "reason"})
 	for _, r := range a.Readings {
-		delay := ""
-		if r.Delay > 0 {
-			delay = term.Duration(time.Duration(r.Delay))
-		}
-		t.Row(r.Dialect, verdict(r.Allowed), r.Group, delay, r.Because)
+		t.Row(r.Dialect, verdict(r.Allowed), r.Group, term.Delay(time.Duration(r.Delay)), r.Because)
 	}
 	t.Print(w, q.width)
 }

@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +16,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/lint"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/readings"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/reasons"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/robotsfile"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
 	"github.com/collyrobots/collyrobots/dialect"
@@ -139,7 +138,7 @@ func (a *answer) ask(ctx context.Context, robots *collyrobots.Plugin, files *rob
 	}
 	a.URL = decision.URL
 	if decision.Err != nil && decision.Status == 0 {
-		a.Error = causeOf(decision)
+		a.Error = reasons.Cause(decision)
 		return nil
 	}
 	text, _ := files.Text(decision.RobotsURL)
@@ -190,7 +189,7 @@ func isFinal(err error) bool {
 
 // askFile checks the URLs against the rules in a file. Each dialect parses the file once.
 func (q *question) askFile() ([]*answer, error) {
-	text, err := readFile(q.robots)
+	text, err := readFile(q.robots, q.stdin)
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +255,7 @@ func decide(d dialect.Dialect, group *dialect.Group, u string) collyrobots.Decis
 // refuse the robots.txt, if there is one.
 func readingOf(d collyrobots.Decision, refusal func() (refused dialect.Issue, ok bool)) reading {
 	r := reading{
-		Dialect: d.Dialect.String(), Allowed: d.Allowed, Reason: string(d.Reason), Because: because(d), Line: d.Rule.Line,
+		Dialect: d.Dialect.String(), Allowed: d.Allowed, Reason: string(d.Reason), Because: reasons.Of(d), Line: d.Rule.Line,
 		Group: d.Group, Delay: term.Seconds(d.CrawlDelay),
 	}
 	if d.Reason == report.ReasonRule && d.Rule.Line == 0 { // temoto keeps no line numbers
@@ -266,42 +265,4 @@ func readingOf(d collyrobots.Decision, refusal func() (refused dialect.Issue, ok
 		}
 	}
 	return r
-}
-
-// because returns the reason for a decision in words.
-func because(d collyrobots.Decision) string {
-	if d.Reason == report.ReasonRule || d.Reason == report.ReasonNoRule {
-		return ruleText(d.Allowed, d.Rule)
-	}
-	why := strings.ReplaceAll(string(d.Reason), "_", " ")
-	if d.Reason == report.ReasonNoRobots {
-		why = "no robots.txt"
-	}
-	if d.Err == nil {
-		return why
-	}
-	return fmt.Sprintf("%s: %s", why, causeOf(d))
-}
-
-// causeOf returns the text of the error of a decision without the URL of the robots.txt.
-func causeOf(d collyrobots.Decision) string {
-	cause := d.Err.Error()
-	if _, end, ok := strings.Cut(cause, strconv.Quote(d.RobotsURL)+": "); ok {
-		return end // the error of net/http begins with the URL
-	}
-	return cause
-}
-
-// ruleText describes the rule that decided.
-func ruleText(allowed bool, r dialect.Rule) string {
-	switch {
-	case r.Line == 0 && allowed:
-		return "no rule matches"
-	case r.Line == 0: // temoto keeps no line numbers
-		return "a rule; temoto does not return which one"
-	case r.Allow:
-		return fmt.Sprintf("line %d: Allow: %s", r.Line, r.Pattern)
-	default:
-		return fmt.Sprintf("line %d: Disallow: %s", r.Line, r.Pattern)
-	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/csv"
 	"errors"
 	"flag"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/cli"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/input"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
 )
@@ -37,11 +39,8 @@ var auditCommands = map[string]func(flags *flag.FlagSet, args []string, stdout, 
 	"export": auditExport,
 }
 
-// errUsage reports that the usage was printed.
-var errUsage = errors.New("usage")
-
 // runAudit runs the command audit.
-func runAudit(args []string, _ io.Reader, stdout, stderr io.Writer) (status int) {
+func runAudit(_ context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) (status int) {
 	name := ""
 	if len(args) > 0 {
 		name = args[0]
@@ -49,31 +48,32 @@ func runAudit(args []string, _ io.Reader, stdout, stderr io.Writer) (status int)
 	run, ok := auditCommands[name]
 	if !ok {
 		flags := flag.NewFlagSet("audit", flag.ContinueOnError)
-		if status, ok := parseFlags(flags, auditUsage, args, stderr); !ok {
-			return status
+		err := cli.Parse(flags, auditUsage, args, stderr)
+		if err == nil {
+			err = errors.New("want verify, site or export; collyrobots audit -h prints the usage")
 		}
-		return fail(stderr, "audit", errors.New("want verify, site or export; collyrobots audit -h prints the usage"))
+		return cli.Fail(stderr, "audit", err)
 	}
 	flags := flag.NewFlagSet("audit "+name, flag.ContinueOnError)
 	status, err := run(flags, args[1:], stdout, stderr)
-	if err != nil && !errors.Is(err, errUsage) {
-		return fail(stderr, flags.Name(), err)
+	if err != nil {
+		return cli.Fail(stderr, flags.Name(), err)
 	}
 	return status
 }
 
 // auditArgs parses the flags of a command below audit and returns its arguments, of which there
-// must be at least min. The error is errUsage if the usage or an error was printed.
-func auditArgs(flags *flag.FlagSet, args []string, stderr io.Writer, min int) (rest []string, status int, err error) {
-	status, ok := parseFlags(flags, auditUsage, args, stderr)
-	if !ok {
-		return nil, status, errUsage
+// must be at least min.
+func auditArgs(flags *flag.FlagSet, args []string, stderr io.Writer, min int) (rest []string, err error) {
+	err = cli.Parse(flags, auditUsage, args, stderr)
+	if err != nil {
+		return nil, err
 	}
 	rest, err = input.Arguments(flags.Args(), "", nil)
 	if err == nil && len(rest) < min {
 		err = errors.New("too few arguments; collyrobots audit -h prints the usage")
 	}
-	return rest, statusFailed, err
+	return rest, err
 }
 
 // auditVerify runs the command audit verify.
@@ -81,9 +81,9 @@ func auditVerify(flags *flag.FlagSet, args []string, stdout, stderr io.Writer) (
 	key := flags.String("key", "", "trust only this `key`: the content of key.pub; several are separated by commas")
 	checkpoint := flags.String("checkpoint", "", "compare the log with this earlier checkpoint in a `file`, which another party holds")
 	asJSON := flags.Bool("json", false, "print the report as JSON")
-	dirs, status, err := auditArgs(flags, args, stderr, 1)
+	dirs, err := auditArgs(flags, args, stderr, 1)
 	if err != nil {
-		return status, err
+		return 0, err
 	}
 	var v audit.Verifier
 	if *key != "" {
@@ -92,13 +92,13 @@ func auditVerify(flags *flag.FlagSet, args []string, stdout, stderr io.Writer) (
 	if *checkpoint != "" {
 		text, err := os.ReadFile(*checkpoint)
 		if err != nil {
-			return statusFailed, err
+			return 0, err
 		}
 		v.Checkpoints = append(v.Checkpoints, text)
 	}
 	report, err := v.Verify(dirs...)
 	if err != nil {
-		return statusFailed, err
+		return 0, err
 	}
 	if *asJSON {
 		err = term.JSON(stdout, report)
@@ -111,9 +111,9 @@ func auditVerify(flags *flag.FlagSet, args []string, stdout, stderr io.Writer) (
 // verdictOf returns the exit status of a verification.
 func verdictOf(ok bool) int {
 	if ok {
-		return statusOK
+		return cli.OK
 	}
-	return statusNegative
+	return cli.Negative
 }
 
 // A safeWriter writes text from logs, which may have any bytes, to a terminal.
@@ -132,21 +132,21 @@ func (s safeWriter) Write(p []byte) (int, error) {
 // auditSite runs the command audit site.
 func auditSite(flags *flag.FlagSet, args []string, stdout, stderr io.Writer) (status int, err error) {
 	page := flags.String("html", "", "write the report as a page to this `file`")
-	rest, status, err := auditArgs(flags, args, stderr, 2)
+	rest, err := auditArgs(flags, args, stderr, 2)
 	if err != nil {
-		return status, err
+		return 0, err
 	}
 	last := len(rest) - 1
 	site, err := audit.Site(rest[last], rest[:last]...)
 	if err != nil {
-		return statusFailed, err
+		return 0, err
 	}
 	if *page == "" {
 		return verdictOf(site.OK), site.WriteText(safeWriter{stdout})
 	}
 	file, err := os.Create(*page)
 	if err != nil {
-		return statusFailed, err
+		return 0, err
 	}
 	err = errors.Join(site.WriteHTML(file), file.Close())
 	return verdictOf(site.OK), err
@@ -156,9 +156,9 @@ func auditSite(flags *flag.FlagSet, args []string, stdout, stderr io.Writer) (st
 func auditExport(flags *flag.FlagSet, args []string, stdout, stderr io.Writer) (status int, err error) {
 	format := flags.String("format", "jsonl", "`jsonl`, with all fields; csv, with those of requests; or warc, for web archives")
 	host := flags.String("host", "", "only events of this `host`")
-	dirs, status, err := auditArgs(flags, args, stderr, 1)
+	dirs, err := auditArgs(flags, args, stderr, 1)
 	if err != nil {
-		return status, err
+		return 0, err
 	}
 	if *format == "warc" {
 		return exportWARC(dirs, *host, stdout, stderr)
@@ -174,23 +174,23 @@ func auditExport(flags *flag.FlagSet, args []string, stdout, stderr io.Writer) (
 		err = fmt.Errorf("unknown format %q: want jsonl, csv or warc", *format)
 	}
 	if err != nil {
-		return statusFailed, err
+		return 0, err
 	}
-	status = statusOK
+	status = cli.OK
 	for _, dir := range dirs {
 		if _, err := os.Stat(filepath.Join(dir, "checkpoint")); err != nil {
-			return statusFailed, err
+			return 0, err
 		}
 		for e, err := range audit.Entries(dir) {
 			if err != nil {
 				term.Errors(stderr, "collyrobots audit export", err)
-				status = statusNegative
+				status = cli.Negative
 			}
 			if e.V == 0 || *host != "" && (e.Event == nil || e.Event.Host != *host) {
 				continue
 			}
 			if err := write(stdout, e); err != nil {
-				return statusFailed, err
+				return 0, err
 			}
 		}
 	}
@@ -201,17 +201,17 @@ func auditExport(flags *flag.FlagSet, args []string, stdout, stderr io.Writer) (
 // exportWARC writes logs as a WARC file.
 func exportWARC(dirs []string, host string, stdout, stderr io.Writer) (status int, err error) {
 	if host != "" {
-		return statusFailed, errors.New("-host cannot be used with -format warc")
+		return 0, errors.New("-host cannot be used with -format warc")
 	}
 	if term.Width(stdout) > 0 {
-		return statusFailed, errors.New("a WARC file has the bytes that sites have sent, which are not for a terminal; write it to a file, as in > crawl.warc")
+		return 0, errors.New("a WARC file has the bytes that sites have sent, which are not for a terminal; write it to a file, as in > crawl.warc")
 	}
 	err = audit.ExportWARC(stdout, dirs...)
 	if errors.Is(err, audit.ErrDamaged) {
 		term.Errors(stderr, "collyrobots audit export", err)
-		return statusNegative, nil
+		return cli.Negative, nil
 	}
-	return statusOK, err
+	return cli.OK, err
 }
 
 // writeJSONEntry writes an entry with its index as one line of JSON.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/cli"
 	"github.com/collyrobots/collyrobots/internal/tooltest"
 	"github.com/collyrobots/collyrobots/report"
 )
@@ -49,16 +50,16 @@ func TestAuditVerify(t *testing.T) {
 	good := auditLog(t, time.Second)
 	bad := auditLog(t, 2*time.Second)
 	status, out, errs := call(t, "", "audit", "verify", good)
-	if status != statusOK || errs != "" || !strings.Contains(out, "delay     ok ") || !strings.Contains(out, "What this does not prove") {
+	if status != cli.OK || errs != "" || !strings.Contains(out, "delay     ok ") || !strings.Contains(out, "What this does not prove") {
 		t.Errorf("status %d, errors %q, output\n%s", status, errs, out)
 	}
 	status, out, errs = call(t, "", "audit", "verify", good, bad)
-	if status != statusNegative || errs != "" || !strings.Contains(out, "delay     ") || !strings.Contains(out, "but the delay was 2s") {
+	if status != cli.Negative || errs != "" || !strings.Contains(out, "delay     ") || !strings.Contains(out, "but the delay was 2s") {
 		t.Errorf("status %d, errors %q, output\n%s", status, errs, out)
 	}
 	status, out, _ = call(t, "", "audit", "verify", "-json", bad)
 	var report audit.Report
-	if err := json.Unmarshal([]byte(out), &report); status != statusNegative || err != nil || len(report.Findings) != 1 {
+	if err := json.Unmarshal([]byte(out), &report); status != cli.Negative || err != nil || len(report.Findings) != 1 {
 		t.Errorf("status %d, %v, output\n%s", status, err, out)
 	}
 	key, err := os.ReadFile(filepath.Join(good, "key.pub"))
@@ -69,11 +70,11 @@ func TestAuditVerify(t *testing.T) {
 	text, _ := os.ReadFile(filepath.Join(good, "checkpoint"))
 	os.WriteFile(checkpoint, text, 0o600)
 	status, out, _ = call(t, "", "audit", "verify", "-key", strings.TrimSpace(string(key)), "-checkpoint", checkpoint, good)
-	if status != statusOK || strings.Contains(out, "The key was found in the folder") {
+	if status != cli.OK || strings.Contains(out, "The key was found in the folder") {
 		t.Errorf("status %d, output\n%s", status, out)
 	}
 	status, _, _ = call(t, "", "audit", "verify", "-key", strings.TrimSpace(string(key)), bad)
-	if status != statusNegative {
+	if status != cli.Negative {
 		t.Errorf("a log with another key: status %d", status)
 	}
 }
@@ -81,17 +82,17 @@ func TestAuditVerify(t *testing.T) {
 func TestAuditSite(t *testing.T) {
 	dir := auditLog(t, time.Second)
 	status, out, errs := call(t, "", "audit", "site", dir, "a.test")
-	if status != statusOK || errs != "" || !strings.Contains(out, "2 requests (1 for robots.txt, 1 for sitemaps) to a.test") || strings.Contains(out, "\x1b") {
+	if status != cli.OK || errs != "" || !strings.Contains(out, "2 requests (1 for robots.txt, 1 for sitemaps) to a.test") || strings.Contains(out, "\x1b") {
 		t.Errorf("status %d, errors %q, output\n%q", status, errs, out)
 	}
 	page := filepath.Join(t.TempDir(), "page.html")
 	status, out, _ = call(t, "", "audit", "site", "-html", page, dir, "a.test")
 	text, err := os.ReadFile(page)
-	if status != statusOK || out != "" || err != nil || !strings.Contains(string(text), "<circle") {
+	if status != cli.OK || out != "" || err != nil || !strings.Contains(string(text), "<circle") {
 		t.Errorf("status %d, output %q, %v, %d bytes", status, out, err, len(text))
 	}
 	status, _, errs = call(t, "", "audit", "site", dir, "b.test")
-	if status != statusFailed || !strings.Contains(errs, `no event of the host "b.test"`) {
+	if status != cli.Failed || !strings.Contains(errs, `no event of the host "b.test"`) {
 		t.Errorf("status %d, errors %q", status, errs)
 	}
 }
@@ -100,7 +101,7 @@ func TestAuditExport(t *testing.T) {
 	dir := auditLog(t, time.Second)
 	status, out, errs := call(t, "", "audit", "export", dir)
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	if status != statusOK || errs != "" || len(lines) != 7 {
+	if status != cli.OK || errs != "" || len(lines) != 7 {
 		t.Errorf("status %d, errors %q, output\n%s", status, errs, out)
 	}
 	for i, line := range lines {
@@ -111,7 +112,7 @@ func TestAuditExport(t *testing.T) {
 	}
 	status, out, errs = call(t, "", "audit", "export", "-format", "csv", "-host", "a.test", dir)
 	rows, err := csv.NewReader(strings.NewReader(out)).ReadAll()
-	if status != statusOK || errs != "" || err != nil || len(rows) != 6 || rows[2][6] != "200" || rows[2][13] != "'=1+1" {
+	if status != cli.OK || errs != "" || err != nil || len(rows) != 6 || rows[2][6] != "200" || rows[2][13] != "'=1+1" {
 		t.Errorf("status %d, errors %q, %v, rows %q", status, errs, err, rows)
 	}
 	if _, err := strconv.Atoi(rows[1][0]); err != nil {
@@ -126,14 +127,14 @@ func TestAuditExportWARC(t *testing.T) {
 		t.Fatal(err)
 	}
 	status, out, errs := call(t, "", "audit", "export", "-format", "warc", dir, dir)
-	if status != statusOK || errs != "" || out != want.String() || strings.Count(out, "WARC/1.1\r\n") != 16 {
+	if status != cli.OK || errs != "" || out != want.String() || strings.Count(out, "WARC/1.1\r\n") != 16 {
 		t.Errorf("status %d, errors %q, output\n%s", status, errs, out)
 	}
 	damaged := auditLog(t, time.Second)
 	os.RemoveAll(filepath.Join(damaged, "tile", "entries"))
 	status, out, errs = call(t, "", "audit", "export", "-format", "warc", damaged)
 	lines := strings.Split(errs, "\n")
-	if status != statusNegative || !strings.HasPrefix(out, "WARC/1.1\r\n") || len(lines) != 3 || !strings.HasPrefix(lines[1], "collyrobots audit export: audit: ") {
+	if status != cli.Negative || !strings.HasPrefix(out, "WARC/1.1\r\n") || len(lines) != 3 || !strings.HasPrefix(lines[1], "collyrobots audit export: audit: ") {
 		t.Errorf("a damaged log: status %d, errors %q, output\n%s", status, errs, out)
 	}
 }
@@ -156,7 +157,7 @@ func TestAuditFaults(t *testing.T) {
 		{"export", "-format", "xml", dir}, {"export", "-format", "warc", none}, {"export", "-format", "warc", "-host", "a.test", dir}, {"export"}, {"export", none}, {"verify", "-no-such-flag", dir},
 	} {
 		status, out, errs := call(t, "", append([]string{"audit"}, args...)...)
-		if status != statusFailed || out != "" || !strings.HasPrefix(errs, "collyrobots audit") {
+		if status != cli.Failed || out != "" || !strings.HasPrefix(errs, "collyrobots audit") {
 			t.Errorf("%q: status %d, output %q, errors %q", args, status, out, errs)
 		}
 	}

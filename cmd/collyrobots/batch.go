@@ -2,13 +2,16 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/batch"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/cli"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/input"
+	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/usage"
 )
 
@@ -32,68 +35,56 @@ rule that decides, or 0 if there is none, and sha256 is the hash of the whole ro
 For a record or URL that cannot be read, the output has a line with an error instead. The exit status
 is 0 if there are no such lines and 1 if there are some.
 
-With -purpose, the output says for each site whether the owner allows a use of the page of -url, or /:
-by the rules of robots.txt, by its Content-Usage and Content-Signal lines, and by the TDMRep file, the
-headers and the HTML of the page, if the input has them. It also names sources that contradict each
-other. In JSON lines, these are in tdmrep, header and html:
-
-  {"file": "example.com.txt", "header": {"Content-Usage": ["train-ai=n"]}, "html": "<html>..."}`
+With -purpose, the output says for each site whether the owner allows a use of the page of -url, or /.
+A line may also have the TDMRep file, the headers and the HTML of the page, in tdmrep, header and html.
+docs/conformance.md has the details.`
 
 // runBatch runs the command batch.
-func runBatch(args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {
+func runBatch(_ context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {
 	flags := flag.NewFlagSet("batch", flag.ContinueOnError)
 	var options batch.Options
-	name := flags.String("dialect", "rfc9309", "decide in this `dialect`")
+	flags.TextVar(&options.Dialect, "dialect", dialect.RFC9309(), "decide in this `dialect`")
 	agents := flags.String("agent", "", "the comma-separated `names` of crawlers for records without an agent")
 	purpose := flags.String("purpose", "", "say whether the page may be used for this `use`: search, ai-use or train-ai")
 	flags.Func("url", "a `URL` or path for records without URLs; may be repeated", func(u string) error {
 		options.URLs = append(options.URLs, u)
 		return nil
 	})
-	if status, ok := parseFlags(flags, batchUsage, args, stderr); !ok {
-		return status
-	}
-	if flags.NArg() > 0 {
-		return fail(stderr, "batch", fmt.Errorf("unexpected argument %q; the records are read from standard input", flags.Arg(0)))
-	}
-	if err := options.Dialect.UnmarshalText([]byte(*name)); err != nil {
-		return fail(stderr, "batch", err)
+	if err := cli.ParseOnly(flags, batchUsage, args, stderr); err != nil {
+		return cli.Fail(stderr, "batch", err)
 	}
 	options.Agents = input.Names(*agents)
-	if *purpose != "" {
-		return runPurpose(options, *purpose, stdin, stdout, stderr)
+	use, err := input.Purpose(*purpose)
+	if err != nil {
+		return cli.Fail(stderr, "batch", err)
+	}
+	if use != 0 {
+		return runPurpose(options, use, stdin, stdout, stderr)
 	}
 	out := bufio.NewWriter(stdout)
 	summary, err := batch.Run(stdin, out, options)
 	if err := errors.Join(err, out.Flush()); err != nil {
-		return fail(stderr, "batch", err)
+		return cli.Fail(stderr, "batch", err)
 	}
 	if summary.Errors > 0 {
 		fmt.Fprintf(stderr, "collyrobots batch: %d of %d records or URLs could not be read\n", summary.Errors, summary.Errors+summary.Decisions)
-		return statusNegative
+		return cli.Negative
 	}
-	return statusOK
+	return cli.OK
 }
 
-// purposes are the values of -purpose.
-var purposes = map[string]usage.Purpose{"search": usage.Search, "ai-use": usage.AIUse, "train-ai": usage.TrainAI}
-
 // runPurpose runs the command batch with -purpose.
-func runPurpose(options batch.Options, name string, stdin io.Reader, stdout, stderr io.Writer) (status int) {
-	purpose, known := purposes[name]
-	if !known {
-		return fail(stderr, "batch", fmt.Errorf("unknown purpose %q; use search, ai-use or train-ai", name))
-	}
+func runPurpose(options batch.Options, purpose usage.Purpose, stdin io.Reader, stdout, stderr io.Writer) (status int) {
 	out := bufio.NewWriter(stdout)
 	summary, err := batch.RunPurpose(stdin, out, options, purpose)
 	if err := errors.Join(err, out.Flush()); err != nil {
-		return fail(stderr, "batch", err)
+		return cli.Fail(stderr, "batch", err)
 	}
 	fmt.Fprintf(stderr, "collyrobots batch: %d lines: %d denied, %d disallowed, %d allowed, %d unknown; %d contradict themselves; %d errors\n",
 		summary.Lines, summary.Permissions[batch.Denied], summary.Permissions[batch.Disallowed], summary.Permissions[batch.Allowed],
 		summary.Permissions[batch.Unknown], summary.Contradictory, summary.Errors)
 	if summary.Errors > 0 {
-		return statusNegative
+		return cli.Negative
 	}
-	return statusOK
+	return cli.OK
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/ed25519"
 	"errors"
 	"flag"
@@ -12,7 +13,7 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
-	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/input"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/cli"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/keyfile"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
 	"github.com/collyrobots/collyrobots/dialect"
@@ -32,22 +33,19 @@ type cardFlags struct {
 	agent    string
 	token    string
 	contacts string
-	dialect  string
+	dialect  dialect.Dialect
 	delay    time.Duration
 	key      string // a file
 	html     bool
 }
 
 // runCard runs the command card.
-func runCard(args []string, _ io.Reader, stdout, stderr io.Writer) (status int) {
+func runCard(_ context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) (status int) {
 	f := new(cardFlags)
 	flags := flag.NewFlagSet("card", flag.ContinueOnError)
 	f.define(flags)
-	if status, ok := parseFlags(flags, cardUsage, args, stderr); !ok {
-		return status
-	}
-	if flags.NArg() > 0 {
-		return fail(stderr, "card", fmt.Errorf("unexpected argument %q", flags.Arg(0)))
+	if err := cli.ParseOnly(flags, cardUsage, args, stderr); err != nil {
+		return cli.Fail(stderr, "card", err)
 	}
 	text, err := f.text()
 	if err == nil && f.key != "" {
@@ -57,9 +55,9 @@ func runCard(args []string, _ io.Reader, stdout, stderr io.Writer) (status int) 
 		_, err = stdout.Write(text)
 	}
 	if err != nil {
-		return fail(stderr, "card", err)
+		return cli.Fail(stderr, "card", err)
 	}
-	return statusOK
+	return cli.OK
 }
 
 // define defines the flags.
@@ -74,7 +72,7 @@ func (f *cardFlags) define(flags *flag.FlagSet) {
 	flags.StringVar(&f.card.KeySet, "keys", "", "https `URL` of the directory with the public keys of the crawler")
 	flags.StringVar(&f.card.Bot.Addresses, "addresses", "", "https `URL` of the list of the IP addresses of the crawler")
 	flags.StringVar(&f.key, "key", "", "PEM `file` with the Ed25519 key that signs the requests; its ID is printed to standard error")
-	flags.StringVar(&f.dialect, "dialect", "rfc9309", "the crawler reads robots.txt in this `dialect`: "+term.List(dialect.All()))
+	flags.TextVar(&f.dialect, "dialect", dialect.RFC9309(), "the crawler reads robots.txt in this `dialect`: "+term.List(dialect.All()))
 	flags.DurationVar(&f.delay, "delay", 0, "minimum delay between two requests to one host")
 	flags.BoolVar(&f.html, "html", false, "print the web page instead of the card")
 }
@@ -93,14 +91,10 @@ func (f *cardFlags) text() ([]byte, error) {
 
 // build returns the card: the facts that options of a crawl determine, and those of the flags.
 func (f *cardFlags) build() (card webbotauth.Card, err error) {
-	d, err := input.Dialect(f.dialect)
-	if err != nil {
-		return card, err
-	}
 	if f.agent == "" {
 		return card, errors.New("-agent is missing: the User-Agent of the crawler, such as \"ExampleBot/1.0 (+https://example.com/bot)\"")
 	}
-	options := []collyrobots.Option{collyrobots.Dialect(d)}
+	options := []collyrobots.Option{collyrobots.Dialect(f.dialect)}
 	if f.delay != 0 {
 		options = append(options, collyrobots.MinDelay(f.delay))
 	}

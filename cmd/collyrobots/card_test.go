@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/cli"
 	"github.com/collyrobots/collyrobots/webbotauth"
 )
 
@@ -19,7 +20,7 @@ func TestCard(t *testing.T) {
 	}
 	status, out, errs := call(t, "", args...)
 	var card webbotauth.Card
-	if err := json.Unmarshal([]byte(out), &card); err != nil || status != statusOK || errs != "" {
+	if err := json.Unmarshal([]byte(out), &card); err != nil || status != cli.OK || errs != "" {
 		t.Fatal(status, err, errs)
 	}
 	if len(card.Contacts) != 2 || card.Contacts[0] != "mailto:bot@example.com" || card.Name != "Example <Bot>" || card.Page != "https://bot.example.com/" {
@@ -29,7 +30,7 @@ func TestCard(t *testing.T) {
 		t.Errorf("bot: %+v", b)
 	}
 	status, out, errs = call(t, "", append(args, "-html")...)
-	if status != statusOK || errs != "" || !strings.HasPrefix(out, "<!DOCTYPE html>") || !strings.Contains(out, "<h1>Example &lt;Bot&gt;</h1>") {
+	if status != cli.OK || errs != "" || !strings.HasPrefix(out, "<!DOCTYPE html>") || !strings.Contains(out, "<h1>Example &lt;Bot&gt;</h1>") {
 		t.Errorf("status %d, errors %q, page\n%s", status, errs, out)
 	}
 }
@@ -46,7 +47,7 @@ func TestCardKey(t *testing.T) {
 	}
 	file := fileOf(t, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))
 	status, _, errs := call(t, "", "card", "-agent", "ExampleBot/1.0", "-key", file)
-	if want := "The signatures have the keyid " + webbotauth.KeyID(public) + ".\n"; status != statusOK || errs != want {
+	if want := "The signatures have the keyid " + webbotauth.KeyID(public) + ".\n"; status != cli.OK || errs != want {
 		t.Errorf("status %d, errors %q, want %q", status, errs, want)
 	}
 }
@@ -60,13 +61,13 @@ func TestCardFaults(t *testing.T) {
 		{`unexpected argument "x"`, []string{"-agent", "ExampleBot", "x"}},
 		{`Page "http://a.test/" is not an https URL`, []string{"-agent", "ExampleBot", "-page", "http://a.test/"}},
 		{`contact "me" is not a URI`, []string{"-agent", "ExampleBot", "-contact", "me"}},
-		{"-dialect bing: unknown dialect", []string{"-agent", "ExampleBot", "-dialect", "bing"}},
+		{`unknown name "bing"`, []string{"-agent", "ExampleBot", "-dialect", "bing"}},
 		{`"Foo/1.0" is not a product token`, []string{"-agent", "ExampleBot", "-token", "Foo/1.0"}},
 		{"is not a PEM file", []string{"-agent", "ExampleBot", "-key", fileOf(t, "x")}},
 		{"no such file", []string{"-agent", "ExampleBot", "-key", "no-such-file"}},
 	} {
 		status, out, errs := call(t, "", append([]string{"card"}, test.args...)...)
-		if status != statusFailed || out != "" || !strings.HasPrefix(errs, "collyrobots card: ") || !strings.Contains(errs, test.want) {
+		if status != cli.Failed || out != "" || !strings.HasPrefix(errs, "collyrobots card: ") || !strings.Contains(errs, test.want) {
 			t.Errorf("%q: status %d, output %q, errors %q", test.args, status, out, errs)
 		}
 	}

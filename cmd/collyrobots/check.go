@@ -1,20 +1,19 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/cli"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/input"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/robotsfile"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
@@ -34,7 +33,8 @@ The exit status is 0 if all URLs are allowed, 1 if one is denied, and 2 if a hos
 type question struct {
 	dialects  []dialect.Dialect // the selected one, then the others
 	tokens    []string          // the names of the crawler, the most specific first
-	robots    string            // the file with the rules; if empty, they are fetched
+	robots    string            // the file with the rules, or "-" for stdin; if empty, they are fetched
+	stdin     io.Reader
 	urls      []string
 	written   []string // the arguments that the URLs are made of
 	page      bool     // also request the pages
@@ -49,18 +49,17 @@ type question struct {
 }
 
 // runCheck runs the command check.
-func runCheck(args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {
+func runCheck(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {
 	q := &question{
+		stdin:     stdin,
 		transport: http.DefaultTransport,
 		width:     term.Width(stdout),
 		paint:     term.NewPainter(stdout),
 		progress:  term.NewDisplay(stderr),
 	}
-	if status, ok := q.parse(args, stdin, stderr); !ok {
-		return status
+	if err := q.parse(args, stdin, stderr); err != nil {
+		return cli.Fail(stderr, "check", err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	return q.run(ctx, stdout, stderr)
 }
 
@@ -70,19 +69,20 @@ func (q *question) run(ctx context.Context, stdout, stderr io.Writer) (status in
 	q.progress.Close()
 	switch {
 	case ctx.Err() != nil:
-		return fail(stderr, "check", errors.New("interrupted"))
+		return cli.Fail(stderr, "check", errors.New("interrupted"))
 	case err != nil:
-		return fail(stderr, "check", err)
+		return cli.Fail(stderr, "check", err)
 	}
-	out := &output{w: stdout}
+	out := bufio.NewWriter(stdout)
 	status = q.print(out, answers)
+	err = out.Flush()
 	for _, a := range answers {
 		if a.Error != "" && !q.json {
-			fail(stderr, "check", fmt.Errorf("cannot ask about %s: %s%s", a.written, a.Error, a.hint()))
+			cli.Fail(stderr, "check", fmt.Errorf("cannot ask about %s: %s%s", a.written, a.Error, a.hint()))
 		}
 	}
-	if out.err != nil {
-		return fail(stderr, "check", out.err)
+	if err != nil {
+		return cli.Fail(stderr, "check", err)
 	}
 	return status
 }
@@ -95,56 +95,45 @@ func (q *question) ask(ctx context.Context) ([]*answer, error) {
 	return q.askWeb(ctx, robotsfile.New(q.transport))
 }
 
-// parse parses the arguments. If ok is false, the command must return the status.
-func (q *question) parse(args []string, stdin io.Reader, stderr io.Writer) (status int, ok bool) {
+// parse parses the arguments.
+func (q *question) parse(args []string, stdin io.Reader, stderr io.Writer) error {
+	var selected dialect.Dialect
 	flags := flag.NewFlagSet("check", flag.ContinueOnError)
-	name := flags.String("dialect", "rfc9309", "decide in this `dialect`: "+term.List(dialect.All()))
+	flags.TextVar(&selected, "dialect", dialect.RFC9309(), "decide in this `dialect`: "+term.List(dialect.All()))
 	token := flags.String("token", "ExampleBot", "comma-separated `names` of the crawler to look for in robots.txt, the most specific first")
 	from := flags.String("from", "", "read more URLs from this `file`, one in a line; - is standard input, as it is among the URLs")
-	flags.StringVar(&q.robots, "robots", "", "read the rules from this `file` instead of fetching them; paths may be given instead of URLs")
+	flags.StringVar(&q.robots, "robots", "", "read the rules from this `file` instead of fetching them, or - for standard input; paths may be given instead of URLs")
 	flags.BoolVar(&q.page, "page", false, "also request each page that is allowed, and print its robots tags and what it says about its use")
 	flags.BoolVar(&q.all, "all", false, "print the decisions of all dialects, even if they agree")
 	flags.BoolVar(&q.json, "json", false, "print one line of JSON for each URL; durations are numbers of seconds")
 	flags.DurationVar(&q.timeout, "timeout", 20*time.Second, "give up a host that has not answered after this `time`")
-	if status, ok := parseFlags(flags, checkUsage, args, stderr); !ok {
-		return status, false
+	if err := cli.Parse(flags, checkUsage, args, stderr); err != nil {
+		return err
 	}
-	if err := q.set(flags.Args(), *name, *token, *from, stdin); err != nil {
-		return fail(stderr, "check", err), false
+	args, err := input.Sites(flags.Args(), *from, stdin)
+	if err != nil {
+		return err
 	}
-	return statusOK, true
+	return q.set(selected, input.Names(*token), args)
 }
 
 // set sets what the flags and the arguments say.
-func (q *question) set(args []string, name, token, from string, stdin io.Reader) error {
-	selected, err := input.Dialect(name)
-	if err != nil {
-		return err
-	}
-	q.dialects = []dialect.Dialect{selected}
-	for _, d := range dialect.All() {
-		if d != selected {
-			q.dialects = append(q.dialects, d)
-		}
-	}
-	q.tokens = input.Names(token)
-	if len(q.tokens) == 0 {
+func (q *question) set(selected dialect.Dialect, tokens, args []string) error {
+	others := slices.DeleteFunc(dialect.All(), func(d dialect.Dialect) bool { return d == selected })
+	q.dialects = append([]dialect.Dialect{selected}, others...)
+	q.tokens = tokens
+	switch {
+	case len(tokens) == 0:
 		return errors.New("-token: no name given")
-	}
-	args, err = input.Sites(args, from, stdin)
-	if err != nil {
-		return err
-	}
-	if len(args) == 0 {
+	case len(args) == 0:
 		return errors.New("no URL given; collyrobots check -h prints the usage")
-	}
-	if q.page && q.robots != "" {
+	case q.page && q.robots != "":
 		return errors.New("-page cannot be used with -robots, because a file has no pages")
 	}
 	if err := q.setURLs(args); err != nil {
 		return err
 	}
-	robots, err := collyrobots.New(collyrobots.Dialect(selected), collyrobots.ProductToken(q.tokens...)) // checks the names
+	robots, err := collyrobots.New(collyrobots.Dialect(selected), collyrobots.ProductToken(tokens...)) // checks the names
 	return errors.Join(err, robots.Close())
 }
 
@@ -166,7 +155,7 @@ func (q *question) setURLs(args []string) error {
 }
 
 // print prints the answers and a line with their numbers, and returns the exit status.
-func (q *question) print(w *output, answers []*answer) (status int) {
+func (q *question) print(w io.Writer, answers []*answer) (status int) {
 	denied := 0
 	failed := 0
 	for _, a := range answers {
@@ -178,7 +167,7 @@ func (q *question) print(w *output, answers []*answer) (status int) {
 		}
 		switch {
 		case q.json:
-			w.check(term.JSONLine(w, a))
+			term.JSONLine(w, a)
 		case a.Error == "":
 			a.print(w, q)
 		}
@@ -188,11 +177,11 @@ func (q *question) print(w *output, answers []*answer) (status int) {
 	}
 	switch {
 	case failed > 0:
-		return statusFailed
+		return cli.Failed
 	case denied > 0:
-		return statusNegative
+		return cli.Negative
 	}
-	return statusOK
+	return cli.OK
 }
 
 // hint proposes another URL for one that was not answered. The command has added the scheme https.
@@ -202,29 +191,6 @@ func (a *answer) hint() string {
 		return "" // there is a scheme, or the port is not unusual
 	}
 	return "; if the host has no TLS, use http://" + a.written
-}
-
-// An output is a writer that keeps the first error.
-type output struct {
-	w   io.Writer
-	err error
-}
-
-// Write implements io.Writer.
-func (o *output) Write(p []byte) (int, error) {
-	if o.err != nil {
-		return 0, o.err
-	}
-	n, err := o.w.Write(p)
-	o.err = err
-	return n, err
-}
-
-// check keeps an error.
-func (o *output) check(err error) {
-	if o.err == nil {
-		o.err = err
-	}
 }
 
 // agree reports whether all dialects come to the same verdict.

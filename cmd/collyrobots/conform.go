@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
 	"io"
 	"time"
 
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/cli"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/input"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
 	"github.com/collyrobots/collyrobots/conformance/runner"
@@ -25,9 +27,6 @@ It writes one line for each to its standard output, in the same order. Only allo
 
   {"allowed": true, "line": 0, "delay": 0, "sitemaps": []}
 
-A file that is not valid UTF-8 is in robots_base64 instead of robots. If a case has a time of day, the
-question has the field time. An answer may also have the fields clean, interval and open.
-
 With -fetch, the program is a crawler. It gets the URL of a site on the loopback interface and URLs
 to fetch, fetches those that the robots.txt of the site allows, and then writes a line:
 
@@ -36,8 +35,7 @@ to fetch, fetches those that the robots.txt of the site allows, and then writes 
   {}
 
 If the program does not answer a case within the time of -wait, the case is failed, and the program
-is killed and started again with the cases after it. If the program answers nothing, no case is
-printed. Name the parser itself after --, not a program
+is killed and started again with the cases after it. Name the parser itself after --, not a program
 such as "go run" that starts it, because only the named program is killed.
 
 Without a program, the suite runs on the parser or the crawler of collyrobots. The exit status is 0
@@ -45,7 +43,7 @@ if all cases are passed, 1 if not, and 2 if the program has not answered all que
 conformance/README.md has the details.`
 
 // runConform runs the command conform.
-func runConform(args []string, _ io.Reader, stdout, stderr io.Writer) (status int) {
+func runConform(ctx context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) (status int) {
 	flags := flag.NewFlagSet("conform", flag.ContinueOnError)
 	selection := runner.Selection{}
 	flags.StringVar(&selection.Dialect, "dialect", "", "run only the cases of this `dialect`")
@@ -55,8 +53,8 @@ func runConform(args []string, _ io.Reader, stdout, stderr io.Writer) (status in
 	asJSON := flags.Bool("json", false, "print one line of JSON for each case and dialect, disputed cases included")
 	wait := flags.Duration("wait", 5*time.Second, "give up a case that is not answered within this `time`; the first answer may take six times as long; 0 is no limit; with -fetch, there is none")
 	limit := flags.Duration("timeout", 5*time.Minute, "end the run after this `time`")
-	if status, ok := parseFlags(flags, conformUsage, args, stderr); !ok {
-		return status
+	if err := cli.Parse(flags, conformUsage, args, stderr); err != nil {
+		return cli.Fail(stderr, "conform", err)
 	}
 	selection.Skip = input.Names(*skip)
 	progress := term.NewDisplay(stderr)
@@ -69,25 +67,22 @@ func runConform(args []string, _ io.Reader, stdout, stderr io.Writer) (status in
 		program = &runner.Program{Args: flags.Args(), Stderr: stderr, Limit: *limit, AnswerLimit: *wait}
 		showAnswers(program, progress)
 	}
-	report, err := suite(context.Background(), program, selection)
+	report, err := suite(ctx, program, selection)
 	progress.Close()
-	if report == nil {
-		return fail(stderr, "conform", err)
-	}
-	write := report.WriteText
-	if *asJSON {
-		write = report.WriteJSON
-	}
-	if err := write(stdout); err != nil {
-		return fail(stderr, "conform", err)
+	if report != nil {
+		write := report.WriteText
+		if *asJSON {
+			write = report.WriteJSON
+		}
+		err = cmp.Or(write(stdout), err)
 	}
 	switch {
 	case err != nil:
-		return fail(stderr, "conform", err)
+		return cli.Fail(stderr, "conform", err)
 	case !report.Passed():
-		return statusNegative
+		return cli.Negative
 	}
-	return statusOK
+	return cli.OK
 }
 
 // showAnswers shows how many answers of a program have arrived.

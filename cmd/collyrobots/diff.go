@@ -1,19 +1,18 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/cli"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/input"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/lint"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
@@ -55,41 +54,37 @@ type change struct {
 }
 
 // runDiff runs the command diff.
-func runDiff(args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {
+func runDiff(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {
 	c := &comparison{width: term.Width(stdout), paint: term.NewPainter(stdout)}
 	flags := flag.NewFlagSet("diff", flag.ContinueOnError)
-	name := flags.String("dialect", "rfc9309", "read the files in this `dialect`: "+term.List(dialect.All()))
+	flags.TextVar(&c.dialect, "dialect", dialect.RFC9309(), "read the files in this `dialect`: "+term.List(dialect.All()))
 	token := flags.String("token", "ExampleBot", "comma-separated `names` of the crawler for -urls and -sitemaps")
 	flags.StringVar(&c.urls, "urls", "", "compare the decisions about the URLs or paths in this `file`, one in a line; - is standard input")
 	flags.BoolVar(&c.sitemaps, "sitemaps", false, "compare the decisions about the URLs in the sitemaps that the files list")
 	flags.BoolVar(&c.json, "json", false, "print one line of JSON for each change")
 	flags.DurationVar(&c.timeout, "timeout", 20*time.Second, "give up a host that has not answered after this `time`")
-	if status, ok := parseFlags(flags, diffUsage, args, stderr); !ok {
-		return status
+	if err := cli.Parse(flags, diffUsage, args, stderr); err != nil {
+		return cli.Fail(stderr, "diff", err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	changes, err := c.run(ctx, flags.Args(), *name, *token, stdin, stderr)
+	c.tokens = input.Names(*token)
+	changes, err := c.run(ctx, flags.Args(), stdin, stderr)
 	if err != nil {
-		return fail(stderr, "diff", err)
+		return cli.Fail(stderr, "diff", err)
 	}
-	w := &output{w: stdout}
+	w := bufio.NewWriter(stdout)
 	c.write(w, changes)
+	err = w.Flush()
 	switch {
-	case w.err != nil:
-		return fail(stderr, "diff", w.err)
+	case err != nil:
+		return cli.Fail(stderr, "diff", err)
 	case len(changes) > 0:
-		return statusNegative
+		return cli.Negative
 	}
-	return statusOK
+	return cli.OK
 }
 
 // run reads the files and returns the changes.
-func (c *comparison) run(ctx context.Context, args []string, name, token string, stdin io.Reader, stderr io.Writer) ([]change, error) {
-	if err := c.dialect.UnmarshalText([]byte(name)); err != nil {
-		return nil, err
-	}
-	c.tokens = input.Names(token)
+func (c *comparison) run(ctx context.Context, args []string, stdin io.Reader, stderr io.Writer) ([]change, error) {
 	args, err := input.Arguments(args, "", nil)
 	switch {
 	case err != nil:
@@ -133,65 +128,53 @@ func (c *comparison) groups() (changes []change) {
 		oldDelay, _ := a.CrawlDelay()
 		newDelay, _ := b.CrawlDelay()
 		if oldDelay != newDelay {
-			changes = append(changes, change{Kind: "delay", Crawler: name, Old: delayText(oldDelay), OldLine: a.DelayLine(), New: delayText(newDelay), NewLine: b.DelayLine()})
+			changes = append(changes, change{Kind: "delay", Crawler: name, Old: term.Delay(oldDelay), OldLine: a.DelayLine(), New: term.Delay(newDelay), NewLine: b.DelayLine()})
 		}
 	}
 	return changes
-}
-
-// delayText returns a delay, or "" if there is none.
-func delayText(d time.Duration) string {
-	if d == 0 {
-		return ""
-	}
-	return term.Duration(d)
 }
 
 // compareRules returns the rules that only one of two groups has, in the order of the lines.
 func compareRules(crawler string, before, after []dialect.Rule) (changes []change) {
-	has := func(rules []dialect.Rule, r dialect.Rule) bool {
-		return slices.ContainsFunc(rules, func(other dialect.Rule) bool { return other.Allow == r.Allow && other.Pattern == r.Pattern })
+	equal := func(a, b dialect.Rule) bool { return a.Allow == b.Allow && a.Pattern == b.Pattern }
+	for _, r := range without(before, after, equal) {
+		changes = append(changes, change{Kind: "rule", Crawler: crawler, Old: r.String(), OldLine: r.Line})
 	}
-	seen := make(map[int]bool)
-	for _, r := range before {
-		if !has(after, r) && !seen[r.Line] {
-			seen[r.Line] = true
-			changes = append(changes, change{Kind: "rule", Crawler: crawler, Old: r.String(), OldLine: r.Line})
-		}
-	}
-	clear(seen)
-	for _, r := range after {
-		if !has(before, r) && !seen[r.Line] {
-			seen[r.Line] = true
-			changes = append(changes, change{Kind: "rule", Crawler: crawler, New: r.String(), NewLine: r.Line})
-		}
+	for _, r := range without(after, before, equal) {
+		changes = append(changes, change{Kind: "rule", Crawler: crawler, New: r.String(), NewLine: r.Line})
 	}
 	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(a.OldLine+a.NewLine, b.OldLine+b.NewLine) })
-	return changes
+	return slices.CompactFunc(changes, func(a, b change) bool { // a dialect may read a line in several forms
+		return a.OldLine == b.OldLine && a.NewLine == b.NewLine
+	})
+}
+
+// without returns the values that are equal to none of the others.
+func without[T any](values, others []T, equal func(a, b T) bool) []T {
+	return slices.DeleteFunc(slices.Clone(values), func(v T) bool {
+		return slices.ContainsFunc(others, func(other T) bool { return equal(v, other) })
+	})
 }
 
 // sitemapLines returns the sitemaps that only one of the files lists.
 func (c *comparison) sitemapLines() (changes []change) {
 	before := c.dialect.Parse(c.old.body).Sitemaps()
 	after := c.dialect.Parse(c.new.body).Sitemaps()
-	for _, u := range before {
-		if !slices.Contains(after, u) {
-			changes = append(changes, change{Kind: "sitemap", Old: u})
-		}
+	equal := func(a, b string) bool { return a == b }
+	for _, u := range without(before, after, equal) {
+		changes = append(changes, change{Kind: "sitemap", Old: u})
 	}
-	for _, u := range after {
-		if !slices.Contains(before, u) {
-			changes = append(changes, change{Kind: "sitemap", New: u})
-		}
+	for _, u := range without(after, before, equal) {
+		changes = append(changes, change{Kind: "sitemap", New: u})
 	}
 	return changes
 }
 
 // write writes the changes and a line with their numbers.
-func (c *comparison) write(w *output, changes []change) {
+func (c *comparison) write(w io.Writer, changes []change) {
 	if c.json {
 		for _, change := range changes {
-			w.check(term.JSONLine(w, change))
+			term.JSONLine(w, change)
 		}
 		return
 	}
@@ -248,9 +231,7 @@ func (c *comparison) printChange(w io.Writer, change change) {
 
 // printLine prints a text with a colored mark before it.
 func (c *comparison) printLine(w io.Writer, mark string, color term.Color, text string) {
-	var b strings.Builder
-	term.Paragraph(&b, "  "+mark+term.Safe(text), 6, c.width)
-	io.WriteString(w, strings.Replace(b.String(), mark, c.paint.Paint(color, mark), 1))
+	term.PaintedParagraph(w, "  "+mark+term.Safe(text), 6, c.width, mark, c.paint.Paint(color, mark))
 }
 
 // lineText returns a line number in parentheses, or "" if there is none.

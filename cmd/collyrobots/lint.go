@@ -1,17 +1,15 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
-	"strings"
-	"syscall"
 	"time"
 
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/cli"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/input"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/lint"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
@@ -46,32 +44,28 @@ type listing struct {
 }
 
 // runLint runs the command lint.
-func runLint(args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {
+func runLint(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {
 	l := &linter{width: term.Width(stdout), paint: term.NewPainter(stdout)}
-	if status, ok := l.parse(args, stdin, stderr); !ok {
-		return status
+	if err := l.parse(args, stdin, stderr); err != nil {
+		return cli.Fail(stderr, "lint", err)
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	texts, err := readRobots(ctx, l.args, stdin, l.timeout, stderr)
 	var reports []listing
 	for _, text := range texts {
 		reports = append(reports, l.lint(text))
 	}
-	if err := l.write(stdout, reports); err != nil {
-		return fail(stderr, "lint", err)
-	}
+	err = errors.Join(l.write(stdout, reports), err)
 	if err != nil {
-		return fail(stderr, "lint", err)
+		return cli.Fail(stderr, "lint", err)
 	}
 	if errors, warnings, _ := count(reports); errors+warnings > 0 {
-		return statusNegative
+		return cli.Negative
 	}
-	return statusOK
+	return cli.OK
 }
 
-// parse parses the arguments. If ok is false, the command must return the status.
-func (l *linter) parse(args []string, stdin io.Reader, stderr io.Writer) (status int, ok bool) {
+// parse parses the arguments.
+func (l *linter) parse(args []string, stdin io.Reader, stderr io.Writer) error {
 	flags := flag.NewFlagSet("lint", flag.ContinueOnError)
 	names := flags.String("dialect", term.List(lint.DefaultDialects()), "comma-separated `dialects` to read the file in, or all")
 	ignore := flags.String("ignore", "", "comma-separated `ids` of findings that are not reported")
@@ -89,18 +83,15 @@ func (l *linter) parse(args []string, stdin io.Reader, stderr io.Writer) (status
 			return nil
 		})
 	}
-	if status, ok := parseFlags(flags, lintUsage, args, stderr); !ok {
-		return status, false
+	if err := cli.Parse(flags, lintUsage, args, stderr); err != nil {
+		return err
 	}
 	args, err := input.Arguments(flags.Args(), *from, stdin)
 	if err == nil && len(args) == 0 {
 		err = errors.New("no file or URL given; collyrobots lint -h prints the usage")
 	}
 	l.args = args
-	if err := errors.Join(err, l.set(*names, *ignore)); err != nil {
-		return fail(stderr, "lint", err), false
-	}
-	return statusOK, true
+	return errors.Join(err, l.set(*names, *ignore))
 }
 
 // set sets the options from lists of names.
@@ -159,17 +150,17 @@ func count(reports []listing) (errors, warnings, notes int) {
 
 // write writes the reports in the format of the flags.
 func (l *linter) write(stdout io.Writer, reports []listing) error {
-	w := &output{w: stdout}
+	w := bufio.NewWriter(stdout)
 	switch l.format {
 	case "sarif":
-		w.check(term.JSON(w, sarifOf(reports)))
+		term.JSON(w, sarifOf(reports))
 	case "json":
 		for _, r := range reports {
 			for _, f := range r.findings {
-				w.check(term.JSONLine(w, struct {
+				term.JSONLine(w, struct {
 					File string `json:"file"`
 					lint.Finding
-				}{r.name, f}))
+				}{r.name, f})
 			}
 		}
 	case "github":
@@ -179,7 +170,7 @@ func (l *linter) write(stdout io.Writer, reports []listing) error {
 	default:
 		l.print(w, reports)
 	}
-	return w.err
+	return w.Flush()
 }
 
 var colors = map[lint.Severity]term.Color{lint.Error: term.Red, lint.Warning: term.Yellow, lint.Note: term.Blue}
@@ -197,10 +188,8 @@ func (l *linter) print(w io.Writer, reports []listing) {
 			if len(f.Dialects) < len(l.options.Dialects) {
 				line += " (" + term.List(f.Dialects) + ")"
 			}
-			var b strings.Builder
-			term.Paragraph(&b, line, 4, l.width)
 			word := f.Severity.String() + ":"
-			io.WriteString(w, strings.Replace(b.String(), word, l.paint.Paint(colors[f.Severity], word), 1))
+			term.PaintedParagraph(w, line, 4, l.width, word, l.paint.Paint(colors[f.Severity], word))
 		}
 	}
 	if len(reports) == 0 {

@@ -23,99 +23,46 @@ func annotate(w io.Writer, r listing) {
 	}
 }
 
-// A sarifLog is a log of the Static Analysis Results Interchange Format (OASIS, SARIF 2.1.0).
-type sarifLog struct {
-	Schema  string     `json:"$schema"`
-	Version string     `json:"version"`
-	Runs    []sarifRun `json:"runs"`
-}
-
-type sarifRun struct {
-	Tool    sarifTool     `json:"tool"`
-	Results []sarifResult `json:"results"`
-}
-
-type sarifTool struct {
-	Driver sarifDriver `json:"driver"`
-}
-
-type sarifDriver struct {
-	Name  string      `json:"name"`
-	URI   string      `json:"informationUri"`
-	Rules []sarifRule `json:"rules"`
-}
-
-type sarifRule struct {
-	ID      string      `json:"id"`
-	Short   sarifText   `json:"shortDescription"`
-	Default sarifConfig `json:"defaultConfiguration"`
-	HelpURI string      `json:"helpUri"`
-}
-
-type sarifText struct {
-	Text string `json:"text"`
-}
-
-type sarifConfig struct {
-	Level lint.Severity `json:"level"` // the names of the severities are those of SARIF
-}
-
-type sarifResult struct {
-	RuleID    string          `json:"ruleId"`
-	RuleIndex int             `json:"ruleIndex"`
-	Level     lint.Severity   `json:"level"`
-	Message   sarifText       `json:"message"`
-	Locations []sarifLocation `json:"locations"`
-}
-
-type sarifLocation struct {
-	Physical sarifPhysical `json:"physicalLocation"`
-}
-
-type sarifPhysical struct {
-	Artifact sarifArtifact `json:"artifactLocation"`
-	Region   *sarifRegion  `json:"region,omitempty"`
-}
-
-type sarifArtifact struct {
-	URI string `json:"uri"`
-}
-
-type sarifRegion struct {
-	StartLine int `json:"startLine"`
-}
-
 const lintPage = "https://github.com/collyrobots/collyrobots/blob/main/docs/lint.md"
 
-// sarifOf returns the log of the findings. It lists all rules, so that a finding may refer to its
-// rule by an index.
-func sarifOf(reports []listing) sarifLog {
-	driver := sarifDriver{Name: "collyrobots lint", URI: lintPage}
+// An object is an object of JSON.
+type object map[string]any
+
+// sarifOf returns the findings as a log of the Static Analysis Results Interchange Format (OASIS, SARIF
+// 2.1.0). It lists all rules, so that a finding may refer to its rule by an index.
+func sarifOf(reports []listing) object {
+	var rules []object
 	index := make(map[string]int)
 	for i, k := range lint.Kinds() {
 		index[k.ID] = i
-		driver.Rules = append(driver.Rules, sarifRule{ID: k.ID, Short: sarifText{k.Meaning}, Default: sarifConfig{k.Severity}, HelpURI: lintPage})
+		rules = append(rules, object{
+			"id":                   k.ID,
+			"shortDescription":     object{"text": k.Meaning},
+			"defaultConfiguration": object{"level": k.Severity}, // the names of the severities are those of SARIF
+			"helpUri":              lintPage,
+		})
 	}
-	results := []sarifResult{}
+	results := []object{}
 	for _, r := range reports {
 		for _, f := range r.findings {
-			place := sarifPhysical{Artifact: sarifArtifact{URI: sarifURI(r.name)}}
+			place := object{"artifactLocation": object{"uri": sarifURI(r.name)}}
 			if f.Line > 0 {
-				place.Region = &sarifRegion{StartLine: f.Line}
+				place["region"] = object{"startLine": f.Line}
 			}
-			results = append(results, sarifResult{
-				RuleID:    f.ID,
-				RuleIndex: index[f.ID],
-				Level:     f.Severity,
-				Message:   sarifText{f.Text},
-				Locations: []sarifLocation{{place}},
+			results = append(results, object{
+				"ruleId":    f.ID,
+				"ruleIndex": index[f.ID],
+				"level":     f.Severity,
+				"message":   object{"text": f.Text},
+				"locations": []object{{"physicalLocation": place}},
 			})
 		}
 	}
-	return sarifLog{
-		Schema:  "https://json.schemastore.org/sarif-2.1.0.json",
-		Version: "2.1.0",
-		Runs:    []sarifRun{{Tool: sarifTool{driver}, Results: results}},
+	driver := object{"name": "collyrobots lint", "informationUri": lintPage, "rules": rules}
+	return object{
+		"$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+		"version": "2.1.0",
+		"runs":    []object{{"tool": object{"driver": driver}, "results": results}},
 	}
 }
 

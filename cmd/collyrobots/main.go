@@ -9,43 +9,40 @@
 package main
 
 import (
-	"errors"
-	"flag"
+	"context"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"syscall"
 
-	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
-)
-
-// The exit statuses of all commands.
-const (
-	statusOK       = 0
-	statusNegative = 1 // the work was done, and its result is negative
-	statusFailed   = 2 // the work could not be done
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/cli"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/crawl"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/plan"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/serve"
 )
 
 // A command is one of the commands of this program.
 type command struct {
 	name    string
 	summary string // one line for the help
+	stops   bool   // the command ends by itself after Ctrl-C or SIGTERM, which end its context
 
 	// run runs the command with the arguments after its name and returns the exit status.
-	run func(args []string, stdin io.Reader, stdout, stderr io.Writer) (status int)
+	run func(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (status int)
 }
 
 // commands has all commands in the order of the help.
 var commands = []command{
-	{name: "check", summary: "decide whether a crawler may fetch URLs, and say why", run: runCheck},
-	{name: "lint", summary: "find faults in robots.txt files", run: runLint},
-	{name: "diff", summary: "show what changes between two robots.txt files", run: runDiff},
-	{name: "plan", summary: "estimate how long a crawl will take", run: runPlan},
-	{name: "crawl", summary: "crawl sites, obey their robots.txt files, and print a report", run: runCrawl},
-	{name: "report", summary: "print the report of a crawl again, from its JSON lines", run: runReport},
+	{name: "check", summary: "decide whether a crawler may fetch URLs, and say why", stops: true, run: runCheck},
+	{name: "lint", summary: "find faults in robots.txt files", stops: true, run: runLint},
+	{name: "diff", summary: "show what changes between two robots.txt files", stops: true, run: runDiff},
+	{name: "plan", summary: "estimate how long a crawl will take", stops: true, run: plan.Run},
+	{name: "crawl", summary: "crawl sites, obey their robots.txt files, and print a report", stops: true, run: crawl.Run},
+	{name: "report", summary: "print the report of a crawl again, from its JSON lines", run: crawl.RunReport},
 	{name: "card", summary: "write the card of a crawler and its web page", run: runCard},
 	{name: "conform", summary: "run the conformance suite on a parser of robots.txt", run: runConform},
-	{name: "serve", summary: "serve turns to crawlers in any language, over HTTP", run: runServe},
+	{name: "serve", summary: "serve turns to crawlers in any language, over HTTP", stops: true, run: serve.Run},
 	{name: "batch", summary: "decide about many URLs, on all processors", run: runBatch},
 	{name: "audit", summary: "verify the log of a crawl, and show what it did", run: runAudit},
 	{name: "version", summary: "print the version of this program", run: runVersion},
@@ -59,20 +56,32 @@ func main() {
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {
 	if len(args) == 0 {
 		printHelp(stderr)
-		return statusFailed
+		return cli.Failed
 	}
 	switch args[0] {
 	case "help", "-h", "-help", "--help":
 		printHelp(stdout)
-		return statusOK
+		return cli.OK
 	}
 	for _, c := range commands {
 		if c.name == args[0] {
-			return c.run(args[1:], stdin, stdout, stderr)
+			ctx, stop := c.context()
+			defer stop()
+			return c.run(ctx, args[1:], stdin, stdout, stderr)
 		}
 	}
 	fmt.Fprintf(stderr, "collyrobots: unknown command %q; collyrobots help lists the commands\n", args[0])
-	return statusFailed
+	return cli.Failed
+}
+
+// context returns the context of a command. A second Ctrl-C ends the program at once.
+func (c command) context() (ctx context.Context, stop context.CancelFunc) {
+	if !c.stops {
+		return context.WithCancel(context.Background())
+	}
+	ctx, stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
 }
 
 func printHelp(w io.Writer) {
@@ -81,32 +90,4 @@ func printHelp(w io.Writer) {
 		fmt.Fprintf(w, "  %-10s %s\n", c.name, c.summary)
 	}
 	fmt.Fprint(w, "\nRun collyrobots COMMAND -h for the usage of a command.\n")
-}
-
-// parseFlags parses the flags of a command. The usage is the text above the list of the flags. If
-// ok is false, parseFlags has printed the usage or an error, and the command must return the
-// status.
-func parseFlags(flags *flag.FlagSet, usage string, args []string, stderr io.Writer) (status int, ok bool) {
-	flags.SetOutput(io.Discard)
-	err := flags.Parse(args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintf(stderr, "%s\n", usage)
-		flags.SetOutput(stderr)
-		flags.PrintDefaults()
-		return statusOK, false
-	case err != nil:
-		return fail(stderr, flags.Name(), err), false
-	}
-	return statusOK, true
-}
-
-// fail prints an error of a command, with a prefix before each of its lines, and returns the exit
-// status. If the reader of the output has closed its end of a pipe, as head does, fail prints
-// nothing.
-func fail(stderr io.Writer, name string, err error) (status int) {
-	if !errors.Is(err, syscall.EPIPE) && !errors.Is(err, io.ErrClosedPipe) {
-		term.Errors(stderr, "collyrobots "+name, err)
-	}
-	return statusFailed
 }

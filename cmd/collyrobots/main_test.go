@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/cli"
 	"github.com/collyrobots/collyrobots/internal/tooltest"
 )
 
@@ -23,7 +24,7 @@ func call(t *testing.T, stdin string, args ...string) (status int, stdout, stder
 func TestHelp(t *testing.T) {
 	for _, arg := range []string{"help", "-h", "-help", "--help"} {
 		status, out, errs := call(t, "", arg)
-		if status != statusOK || errs != "" {
+		if status != cli.OK || errs != "" {
 			t.Errorf("%s: status %d, errors %q", arg, status, errs)
 		}
 		for _, c := range commands {
@@ -33,7 +34,7 @@ func TestHelp(t *testing.T) {
 		}
 	}
 	status, out, errs := call(t, "")
-	if status != statusFailed || out != "" || !strings.HasPrefix(errs, "Usage: ") {
+	if status != cli.Failed || out != "" || !strings.HasPrefix(errs, "Usage: ") {
 		t.Errorf("without arguments: status %d, output %q, errors %q", status, out, errs)
 	}
 }
@@ -43,11 +44,11 @@ func TestHelp(t *testing.T) {
 func TestUsageOfCommands(t *testing.T) {
 	for _, c := range commands {
 		status, out, errs := call(t, "", c.name, "-h")
-		if status != statusOK || out != "" || !strings.HasPrefix(errs, "Usage: collyrobots "+c.name) {
+		if status != cli.OK || out != "" || !strings.HasPrefix(errs, "Usage: collyrobots "+c.name) {
 			t.Errorf("%s -h: status %d, output %q, errors %q", c.name, status, out, errs)
 		}
 		status, out, errs = call(t, "", c.name, "-no-such-flag")
-		if status != statusFailed || out != "" || !strings.HasPrefix(errs, "collyrobots "+c.name+": ") {
+		if status != cli.Failed || out != "" || !strings.HasPrefix(errs, "collyrobots "+c.name+": ") {
 			t.Errorf("%s -no-such-flag: status %d, output %q, errors %q", c.name, status, out, errs)
 		}
 	}
@@ -55,17 +56,17 @@ func TestUsageOfCommands(t *testing.T) {
 
 func TestUnknownCommand(t *testing.T) {
 	status, out, errs := call(t, "", "conforn")
-	if status != statusFailed || out != "" || !strings.Contains(errs, `unknown command "conforn"`) {
+	if status != cli.Failed || out != "" || !strings.Contains(errs, `unknown command "conforn"`) {
 		t.Errorf("status %d, output %q, errors %q", status, out, errs)
 	}
 }
 
 func TestVersion(t *testing.T) {
 	status, out, errs := call(t, "", "version")
-	if status != statusOK || !strings.HasPrefix(out, "collyrobots ") || errs != "" {
+	if status != cli.OK || !strings.HasPrefix(out, "collyrobots ") || errs != "" {
 		t.Errorf("status %d, output %q, errors %q", status, out, errs)
 	}
-	if status, _, errs := call(t, "", "version", "x"); status != statusFailed || !strings.Contains(errs, `"x"`) {
+	if status, _, errs := call(t, "", "version", "x"); status != cli.Failed || !strings.Contains(errs, `"x"`) {
 		t.Errorf("with an argument: status %d, errors %q", status, errs)
 	}
 	info := &debug.BuildInfo{
@@ -89,7 +90,7 @@ func TestClosedPipe(t *testing.T) {
 	reader, writer := io.Pipe()
 	reader.Close()
 	var errs bytes.Buffer
-	if status := run([]string{"version"}, strings.NewReader(""), writer, &errs); status != statusFailed || errs.Len() > 0 {
+	if status := run([]string{"version"}, strings.NewReader(""), writer, &errs); status != cli.Failed || errs.Len() > 0 {
 		t.Errorf("status %d, errors %q", status, errs.String())
 	}
 }

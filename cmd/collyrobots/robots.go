@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/input"
@@ -41,10 +40,10 @@ func readRobots(ctx context.Context, args []string, stdin io.Reader, timeout tim
 		switch {
 		case arg == "-":
 			texts[i] = robotsText{name: "standard input"}
-			texts[i].body, err = io.ReadAll(io.LimitReader(stdin, maxRobots))
+			texts[i].body, err = readFile(arg, stdin)
 		case input.IsFile(arg):
 			texts[i] = robotsText{name: arg}
-			texts[i].body, err = readFile(arg)
+			texts[i].body, err = readFile(arg, stdin)
 		default:
 			var u string
 			u, err = input.URL(arg)
@@ -68,8 +67,8 @@ func readRobots(ctx context.Context, args []string, stdin io.Reader, timeout tim
 const maxRobots = 4 * dialect.SizeLimit
 
 // readFile returns the first bytes of a robots.txt, at most maxRobots.
-func readFile(name string) ([]byte, error) {
-	f, err := os.Open(name)
+func readFile(name string, stdin io.Reader) ([]byte, error) {
+	f, err := input.Open(name, stdin)
 	if err != nil {
 		return nil, err
 	}

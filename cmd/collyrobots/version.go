@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"io"
 	"runtime/debug"
+
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/cli"
 )
 
 const versionUsage = `Usage: collyrobots version
@@ -12,18 +15,16 @@ const versionUsage = `Usage: collyrobots version
 Prints the version of this program, the revision that it was built from, and the version of Go.`
 
 // runVersion runs the command version.
-func runVersion(args []string, _ io.Reader, stdout, stderr io.Writer) (status int) {
+func runVersion(_ context.Context, args []string, _ io.Reader, stdout, stderr io.Writer) (status int) {
 	flags := flag.NewFlagSet("version", flag.ContinueOnError)
-	if status, ok := parseFlags(flags, versionUsage, args, stderr); !ok {
-		return status
+	err := cli.ParseOnly(flags, versionUsage, args, stderr)
+	if err == nil {
+		_, err = fmt.Fprintln(stdout, versionText(debug.ReadBuildInfo()))
 	}
-	if flags.NArg() > 0 {
-		return fail(stderr, "version", fmt.Errorf("unexpected argument %q", flags.Arg(0)))
+	if err != nil {
+		return cli.Fail(stderr, "version", err)
 	}
-	if _, err := fmt.Fprintln(stdout, versionText(debug.ReadBuildInfo())); err != nil {
-		return fail(stderr, "version", err)
-	}
-	return statusOK
+	return cli.OK
 }
 
 // versionText returns the line that the command version prints.

@@ -193,14 +193,14 @@ const importRules = `
 	playground/internal/std/regexp:   !io !os !net !log !regexp
 
 	# The command that estimates how long a crawl will take.
-	cmd/collyrobots/internal/plan:     . ./report ./dialect ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/robotsfile ./cmd/collyrobots/internal/term ./sitemap ./store github.com/gocolly/colly/v2
+	cmd/collyrobots/internal/plan:     . ./report ./dialect ./cmd/collyrobots/internal/cli ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/reasons ./cmd/collyrobots/internal/robotsfile ./cmd/collyrobots/internal/term ./sitemap github.com/gocolly/colly/v2
 
 	# The command that crawls.
-	cmd/collyrobots/internal/crawl:    . ./frontier ./report ./store/urlstore ./audit ./dialect ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/keyfile ./cmd/collyrobots/internal/term ./sitemap ./store ./usage ./webbotauth github.com/gocolly/colly/v2 golang.org/x/time/rate
+	cmd/collyrobots/internal/crawl:    . ./frontier ./report ./store/urlstore ./audit ./cmd/collyrobots/internal/cli ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/keyfile ./cmd/collyrobots/internal/reasons ./cmd/collyrobots/internal/term ./sitemap ./store ./webbotauth github.com/gocolly/colly/v2
 	cmd/collyrobots/internal/crawl/page.go: ./view
 
 	# The service for crawlers in other languages.
-	cmd/collyrobots/internal/serve:    . ./audit ./dialect ./report ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/term ./sitemap ./store ./store/redisstore ./view github.com/redis/go-redis/v9 github.com/redis/go-redis/v9/logging golang.org/x/time/rate
+	cmd/collyrobots/internal/serve:    . ./audit ./report ./cmd/collyrobots/internal/cli ./cmd/collyrobots/internal/input ./sitemap ./store ./store/redisstore ./view github.com/redis/go-redis/v9 github.com/redis/go-redis/v9/logging golang.org/x/net/netutil
 
 	# Spiders that are stopped and continued with a urlstore.Store, for tests.
 	internal/e2e/frontiertest: . ./report ./store/urlstore ./dialect ./internal/e2e/kit ./robotstest github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/extensions github.com/gocolly/colly/v2/proxy github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage
@@ -213,11 +213,13 @@ const importRules = `
 
 	# Demo sites on loopback, arguments of commands, and the key of a crawler.
 	internal/demo:
-	cmd/collyrobots/internal/input:    . ./dialect ./cmd/collyrobots/internal/readings ./cmd/collyrobots/internal/term
+	cmd/collyrobots/internal/cli:      ./audit ./cmd/collyrobots/internal/term
+	cmd/collyrobots/internal/input:    . ./dialect ./usage ./cmd/collyrobots/internal/readings ./cmd/collyrobots/internal/term golang.org/x/time/rate
+	cmd/collyrobots/internal/reasons:  . ./report
 	cmd/collyrobots/internal/keyfile:  !net/http !log
 
 	# The command.
-	cmd/collyrobots:   . ./report ./audit ./conformance ./dialect ./conformance/runner ./conformance/runner/crawl ./cmd/collyrobots/internal/batch ./cmd/collyrobots/internal/crawl ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/keyfile ./cmd/collyrobots/internal/lint ./cmd/collyrobots/internal/plan ./cmd/collyrobots/internal/readings ./cmd/collyrobots/internal/robotsfile ./cmd/collyrobots/internal/serve ./cmd/collyrobots/internal/term ./robotstags ./sitemap ./store ./usage github.com/gocolly/colly/v2 ./webbotauth
+	cmd/collyrobots:   . ./report ./audit ./conformance ./dialect ./conformance/runner ./conformance/runner/crawl ./cmd/collyrobots/internal/batch ./cmd/collyrobots/internal/cli ./cmd/collyrobots/internal/crawl ./cmd/collyrobots/internal/input ./cmd/collyrobots/internal/keyfile ./cmd/collyrobots/internal/lint ./cmd/collyrobots/internal/plan ./cmd/collyrobots/internal/readings ./cmd/collyrobots/internal/reasons ./cmd/collyrobots/internal/robotsfile ./cmd/collyrobots/internal/serve ./cmd/collyrobots/internal/term ./robotstags ./sitemap ./store ./usage github.com/gocolly/colly/v2 ./webbotauth
 
 	# The examples use what every program can use, and packages that they share.
 	examples/*:        . ./report ./dialect ./sitemap ./store github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/queue

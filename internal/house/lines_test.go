@@ -22,7 +22,7 @@ var budget = map[string]lines{
 	".":                   {product: 53050, tests: 66300},
 	".ci/tools":           {product: 1000, tests: 300},
 	"audit":               {product: 4300, tests: 5750},
-	"cmd/collyrobots":     {product: 11700, tests: 8000},
+	"cmd/collyrobots":     {product: 10900, tests: 7400},
 	"examples/more":       {product: 600, tests: 500},
 	"frontier":            {product: 3600, tests: 3000},
 	"hostqueue":           {product: 1600, tests: 1800},

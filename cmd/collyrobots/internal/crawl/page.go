@@ -14,18 +14,6 @@ import (
 	"github.com/collyrobots/collyrobots/view"
 )
 
-// listen listens on an address. If the address has no host, it listens on the loopback interface.
-func listen(address string) (net.Listener, error) {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, fmt.Errorf("%w; use an address such as :8090", err)
-	}
-	if host == "" {
-		host = "127.0.0.1"
-	}
-	return net.Listen("tcp", net.JoinHostPort(host, port))
-}
-
 // A pageServer serves the page of a crawl.
 type pageServer struct {
 	server *http.Server

@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -14,7 +15,7 @@ import (
 // write writes the report as text, or the last of the JSON lines.
 func (r *summary) write(w io.Writer, j *job) error {
 	if j.json {
-		j.lines.write(record{Kind: kindEnd, End: r.ending()})
+		j.lines.write(record{Kind: kindEnd, End: r.end()})
 		return j.lines.fault()
 	}
 	return r.writeText(w, j.cache != "")
@@ -49,13 +50,13 @@ func (r *summary) print(w io.Writer, l layout) {
 // printEnd prints how many pages there were and why the crawl ended.
 func (r *summary) printEnd(w io.Writer, l layout) {
 	fmt.Fprintln(w)
-	if r.startFailed {
+	if r.ending.StartFailed {
 		term.Paragraph(w, "At least one start URL could not be fetched.", 0, l.width)
 	}
-	if r.full {
+	if r.ending.Full {
 		term.Paragraph(w, "The crawl ended at the limit of -max; there may be more pages.", 0, l.width)
 	}
-	if r.interrupted {
+	if r.ending.Interrupted {
 		term.Paragraph(w, r.interruption(), 2, l.width)
 	}
 	if text := r.responses(); text != "" {
@@ -66,9 +67,9 @@ func (r *summary) printEnd(w io.Writer, l layout) {
 
 // total returns a line such as "23 pages in 11.0 s, 2 failed, 4 denied".
 func (r *summary) total() string {
-	text := fmt.Sprintf("%s in %s, %s failed, %s denied", term.Number(r.pages(), "page"), elapsed(r.ended.Sub(r.began)),
+	text := fmt.Sprintf("%s in %s, %s failed, %s denied", term.Number(r.pages(), "page"), elapsed(r.ending.Ended.Sub(r.ending.Began)),
 		term.Count(len(r.failures)), term.Count(len(r.denials)))
-	if n := r.stats.Totals.Unchanged; n > 0 {
+	if n := r.ending.Stats.Totals.Unchanged; n > 0 {
 		text += fmt.Sprintf(", %s unchanged", term.Count(n))
 	}
 	return text
@@ -107,17 +108,17 @@ func (r *summary) responses() string {
 // interruption says how many pages were left when the crawl was interrupted.
 func (r *summary) interruption() string {
 	waiting := 0
-	for _, h := range r.left {
+	for _, h := range r.ending.Left {
 		waiting += h.Pages
 	}
 	if waiting == 0 {
 		return "Interrupted; there are more pages to crawl."
 	}
 	var hosts []string
-	for _, h := range r.left[:min(namedHosts, len(r.left))] {
+	for _, h := range r.ending.Left[:min(namedHosts, len(r.ending.Left))] {
 		hosts = append(hosts, term.Safe(fmt.Sprintf("%s %s", h.Host, term.Count(h.Pages))))
 	}
-	if more := len(r.left) - namedHosts; more > 0 {
+	if more := len(r.ending.Left) - namedHosts; more > 0 {
 		hosts = append(hosts, term.Number(more, "other host"))
 	}
 	return fmt.Sprintf("Interrupted; %s waiting (%s), and there may be more.", term.Number(waiting, "page")+verb(waiting), strings.Join(hosts, ", "))
@@ -131,7 +132,7 @@ func verb(n int) string {
 }
 
 func (r *summary) printHosts(w io.Writer, width int, ages bool) {
-	if len(r.stats.Hosts) == 0 {
+	if len(r.ending.Stats.Hosts) == 0 {
 		return
 	}
 	denied := make(map[string]int)
@@ -145,8 +146,8 @@ func (r *summary) printHosts(w io.Writer, width int, ages bool) {
 		columns = append(columns, term.Column{Head: "robots.txt", Right: true})
 	}
 	t := term.NewTable(columns...)
-	for _, h := range r.stats.Hosts {
-		row := []string{h.Host, term.Count(h.Pages), term.Count(denied[h.Host]), duration(h.CrawlDelay), duration(h.Delay), duration(h.MinGap)}
+	for _, h := range r.ending.Stats.Hosts {
+		row := []string{h.Host, term.Count(h.Pages), term.Count(denied[h.Host]), term.Delay(h.CrawlDelay), term.Delay(h.Delay), cmp.Or(term.Delay(h.MinGap), "-")}
 		if ages {
 			row = append(row, "-")
 			if age, known := r.age(h.Host); known {
@@ -159,7 +160,7 @@ func (r *summary) printHosts(w io.Writer, width int, ages bool) {
 }
 
 func (r *summary) printSitemaps(w io.Writer, width int) {
-	s := r.stats.Sitemaps
+	s := r.ending.Stats.Sitemaps
 	if s.Files+s.FilesFailed+s.FilesUnchanged == 0 {
 		return
 	}
@@ -209,15 +210,4 @@ func printList(w io.Writer, width int, title string, n int, list *term.Table) {
 		fmt.Fprintf(w, "\n%s (%s):\n", title, term.Count(n))
 		list.Print(w, width)
 	}
-}
-
-// duration returns d rounded to a millisecond, or a dash if d is 0.
-func duration(d time.Duration) string {
-	switch {
-	case d == 0:
-		return "-"
-	case d < time.Minute:
-		return d.Round(time.Millisecond).String()
-	}
-	return term.Duration(d)
 }

@@ -23,9 +23,6 @@ type progress struct {
 	last                     string        // the last event
 	spoke                    time.Time     // when the last permanent line was written
 	patience                 time.Duration // how long to wait for an event before a line about the waiting pages
-
-	quit  chan struct{}
-	ended sync.WaitGroup
 }
 
 // While there are no events, a line is written after leastPatience, then after twice that time and
@@ -37,23 +34,12 @@ const (
 
 func newProgress(w io.Writer) *progress {
 	now := time.Now()
-	return &progress{w: w, display: term.NewDisplay(w), began: now, spoke: now, patience: leastPatience, quit: make(chan struct{})}
+	return &progress{w: w, display: term.NewDisplay(w), began: now, spoke: now, patience: leastPatience}
 }
 
 // watch shows from time to time which hosts the crawl waits for, until close is called.
 func (p *progress) watch(stats func() collyrobots.Stats) {
-	p.ended.Go(func() {
-		ticker := time.NewTicker(250 * time.Millisecond)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-p.quit:
-				return
-			case now := <-ticker.C:
-				p.tick(now, stats)
-			}
-		}
-	})
+	p.display.Every(250*time.Millisecond, func(now time.Time) { p.tick(now, stats) })
 }
 
 // tick shows the state of the crawl at now.
@@ -122,8 +108,4 @@ func (p *progress) say(now time.Time, text string) {
 func (p *progress) Write(text []byte) (int, error) { return p.display.Write(text) }
 
 // close ends watch and removes the lines that are rewritten.
-func (p *progress) close() {
-	close(p.quit)
-	p.ended.Wait()
-	p.display.Close()
-}
+func (p *progress) close() { p.display.Close() }

@@ -2,13 +2,16 @@ package crawl
 
 import (
 	"bufio"
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"os"
 
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/cli"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/input"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
 )
 
@@ -21,51 +24,46 @@ the report has no table of the hosts.
 The exit status is that of the crawl, or 2 if the lines could not be read.`
 
 // RunReport runs the command report with the arguments after its name and returns the exit status.
-func RunReport(args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {
+func RunReport(_ context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {
 	flags := flag.NewFlagSet("report", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	err := flags.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(stderr, reportUsage)
-		return statusOK
-	}
+	err := cli.Parse(flags, reportUsage, args, stderr)
 	if err == nil && flags.NArg() > 1 {
 		err = fmt.Errorf("want one file, not %d", flags.NArg())
 	}
-	if err != nil {
-		return fail(stderr, "report", err)
+	r := new(summary)
+	if err == nil {
+		r, err = readReport(flags.Arg(0), stdin)
 	}
-	r, err := readReport(flags.Arg(0), stdin)
 	if err == nil {
 		err = r.writeText(stdout, false)
 	}
 	switch {
 	case err != nil:
-		return fail(stderr, "report", err)
+		return cli.Fail(stderr, "report", err)
 	case !r.worked():
-		return statusNegative
+		return cli.Negative
 	}
-	return statusOK
+	return cli.OK
 }
 
 // readReport reads the JSON lines of a crawl from a file, or from stdin if the name is "" or "-".
 func readReport(name string, stdin io.Reader) (*summary, error) {
-	if name == "" || name == "-" {
-		return parseReport(stdin, "standard input")
-	}
-	file, err := os.Open(name)
+	in, err := input.Open(cmp.Or(name, "-"), stdin)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	return parseReport(file, name)
+	defer in.Close()
+	if name == "" || name == "-" {
+		name = "standard input"
+	}
+	return parseReport(in, name)
 }
 
 // parseReport reads the JSON lines of a crawl. An end without a newline is a line that a kill has
 // cut off.
 func parseReport(in io.Reader, name string) (*summary, error) {
 	r := newReport(new(job))
-	r.interrupted = true // until the last line says something else
+	r.ending.Interrupted = true // until the last line says something else
 	lines := bufio.NewReader(in)
 	for number := 1; ; number++ {
 		line, err := lines.ReadBytes('\n')
@@ -88,9 +86,9 @@ func parseReport(in io.Reader, name string) (*summary, error) {
 // add adds a record to the report. It reports whether the record is one of a crawl.
 func (r *summary) add(l record, first bool) bool {
 	if first {
-		r.began = l.Time
+		r.ending.Began = l.Time
 	}
-	r.ended = l.Time
+	r.ending.Ended = l.Time
 	switch {
 	case l.Kind == kindPage:
 		r.page(l.Status)
@@ -99,25 +97,12 @@ func (r *summary) add(l record, first bool) bool {
 	case l.Kind == kindDenied && l.Decision != nil:
 		r.deny(*l.Decision)
 	case l.Kind == kindEnd && l.End != nil:
-		r.end(l.End)
+		r.ending = *l.End
+		for _, f := range l.End.Robots {
+			r.robots[f.URL] = f
+		}
 	default:
 		return false
 	}
 	return true
-}
-
-// end sets what the last line says.
-func (r *summary) end(e *ending) {
-	r.interrupted = e.Interrupted
-	r.full = e.Full
-	r.startFailed = e.StartFailed
-	r.maxPerHost = e.MaxPerHost
-	r.stopRefused = e.StopRefused
-	r.began = e.Began
-	r.ended = e.Ended
-	r.left = e.Left
-	r.stats = e.Stats
-	for _, f := range e.Robots {
-		r.robots[f.URL] = f
-	}
 }

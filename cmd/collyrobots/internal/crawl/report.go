@@ -2,36 +2,27 @@ package crawl
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/reasons"
 	"github.com/collyrobots/collyrobots/report"
 )
 
 // A summary collects the results of a crawl. Several goroutines may add to it at once.
 type summary struct {
-	mu          sync.Mutex
-	denials     map[string]collyrobots.Decision // by URL
-	failures    map[string]failure              // by URL
-	robots      map[string]robotsFile           // by URL
-	statuses    map[int]int                     // the number of responses of each status; 0 means none
-	began       time.Time
-	left        []leftHost // the pages that were waiting at the interruption
-	startFailed bool
-	interrupted bool
-	full        bool // the limit of -max was reached
-	maxPerHost  int  // -max-per-host
-	stopRefused int  // -stop-refused
-	stats       collyrobots.Stats
-	ended       time.Time
+	mu       sync.Mutex
+	denials  map[string]collyrobots.Decision // by URL
+	failures map[string]failure              // by URL
+	robots   map[string]robotsFile           // by URL
+	statuses map[int]int                     // the number of responses of each status; 0 means none
+	ending   ending                          // Worked and Robots are set by end
 }
 
 // A leftHost has the number of pages of a host that were waiting when the crawl was interrupted.
@@ -59,13 +50,11 @@ type robotsFile struct {
 
 func newReport(j *job) *summary {
 	return &summary{
-		denials:     make(map[string]collyrobots.Decision),
-		failures:    make(map[string]failure),
-		robots:      make(map[string]robotsFile),
-		statuses:    make(map[int]int),
-		began:       time.Now(),
-		maxPerHost:  j.maxPerHost,
-		stopRefused: j.stopRefused,
+		denials:  make(map[string]collyrobots.Decision),
+		failures: make(map[string]failure),
+		robots:   make(map[string]robotsFile),
+		statuses: make(map[int]int),
+		ending:   ending{Began: time.Now(), MaxPerHost: j.maxPerHost, StopRefused: j.stopRefused},
 	}
 }
 
@@ -105,17 +94,17 @@ func (r *summary) setLeft(s collyrobots.Stats) {
 	defer r.mu.Unlock()
 	for _, h := range s.Hosts {
 		if n := h.Waiting + h.OnDisk; n > 0 {
-			r.left = append(r.left, leftHost{Host: h.Host, Pages: n})
+			r.ending.Left = append(r.ending.Left, leftHost{Host: h.Host, Pages: n})
 		}
 	}
-	slices.SortStableFunc(r.left, func(a, b leftHost) int { return cmp.Compare(b.Pages, a.Pages) })
+	slices.SortStableFunc(r.ending.Left, func(a, b leftHost) int { return cmp.Compare(b.Pages, a.Pages) })
 }
 
 // failStart records that a start URL could not be fetched.
 func (r *summary) failStart() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.startFailed = true
+	r.ending.StartFailed = true
 }
 
 // addRobots records a robots.txt that was read.
@@ -129,21 +118,21 @@ func (r *summary) addRobots(e collyrobots.Event) {
 
 // finish completes the report when the crawl has ended.
 func (r *summary) finish(stats collyrobots.Stats, interrupted, full bool) {
-	r.stats = stats
-	r.interrupted = interrupted
-	r.full = full
-	r.ended = time.Now()
+	r.ending.Stats = stats
+	r.ending.Interrupted = interrupted
+	r.ending.Full = full
+	r.ending.Ended = time.Now()
 }
 
 // worked reports whether each start URL was fetched or was denied, and the crawl was not
 // interrupted.
-func (r *summary) worked() bool { return !r.startFailed && !r.interrupted }
+func (r *summary) worked() bool { return !r.ending.StartFailed && !r.ending.Interrupted }
 
 // age returns the age of the oldest robots.txt of a host.
 func (r *summary) age(host string) (age time.Duration, known bool) {
 	for _, f := range r.robots {
 		if f.Host == host && !f.Fetched.IsZero() {
-			age = max(age, r.ended.Sub(f.Fetched))
+			age = max(age, r.ending.Ended.Sub(f.Fetched))
 			known = true
 		}
 	}
@@ -152,7 +141,7 @@ func (r *summary) age(host string) (age time.Duration, known bool) {
 
 // An ending is what the last JSON line says about the crawl.
 type ending struct {
-	Worked      bool              `json:"worked"` // see report.worked
+	Worked      bool              `json:"worked"` // see summary.worked
 	Interrupted bool              `json:"interrupted"`
 	Full        bool              `json:"full"` // the limit of -max was reached
 	StartFailed bool              `json:"start_failed"`
@@ -165,20 +154,11 @@ type ending struct {
 	Stats       collyrobots.Stats `json:"stats"`
 }
 
-func (r *summary) ending() *ending {
-	return &ending{
-		Worked:      r.worked(),
-		Interrupted: r.interrupted,
-		Full:        r.full,
-		StartFailed: r.startFailed,
-		MaxPerHost:  r.maxPerHost,
-		StopRefused: r.stopRefused,
-		Began:       r.began,
-		Ended:       r.ended,
-		Left:        r.left,
-		Robots:      sorted(r.robots),
-		Stats:       r.stats,
-	}
+// end returns the contents of the last JSON line.
+func (r *summary) end() *ending {
+	r.ending.Worked = r.worked()
+	r.ending.Robots = sorted(r.robots)
+	return &r.ending
 }
 
 // sorted returns the values of m in the order of their keys. It never returns nil, so that the JSON
@@ -201,22 +181,15 @@ func (f failure) why() string {
 
 // why returns the reason for a denial in words.
 func why(d collyrobots.Decision) string {
-	var request *url.Error // its text repeats the URL of robots.txt
-	switch {
-	case d.Reason == report.ReasonRule && d.Rule.Line > 0:
-		return fmt.Sprintf("line %d: Disallow: %s", d.Rule.Line, d.Rule.Pattern)
-	case d.Reason == report.ReasonDelay:
+	switch d.Reason {
+	case report.ReasonDelay:
 		return fmt.Sprintf("its Crawl-delay of %v is longer than -skip-above", d.CrawlDelay)
-	case d.Reason == report.ReasonUsage:
+	case report.ReasonUsage:
 		return "its owner excludes it from -purpose"
-	case d.Reason == report.ReasonRefused:
+	case report.ReasonRefused:
 		return "its host has refused other pages"
-	case d.Reason == report.ReasonBudget:
+	case report.ReasonBudget:
 		return "over -max-per-host"
-	case errors.As(d.Err, &request):
-		return fmt.Sprintf("%s: %v", d.Reason, request.Err)
-	case d.Err != nil:
-		return fmt.Sprintf("%s: %v", d.Reason, d.Err)
 	}
-	return string(d.Reason)
+	return reasons.Of(d)
 }

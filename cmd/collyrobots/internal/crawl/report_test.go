@@ -22,10 +22,10 @@ func TestReport(t *testing.T) {
 		t.Fatal(status, err, lines)
 	}
 	var fromFile, fromStdin, errs strings.Builder
-	if status := RunReport([]string{file}, nil, &fromFile, &errs); status != 1 || errs.String() != "" {
+	if status := RunReport(t.Context(), []string{file}, nil, &fromFile, &errs); status != 1 || errs.String() != "" {
 		t.Errorf("status %d, errors %q", status, errs.String())
 	}
-	if status := RunReport(nil, strings.NewReader(lines), &fromStdin, &errs); status != 1 || fromStdin.String() != fromFile.String() {
+	if status := RunReport(t.Context(), nil, strings.NewReader(lines), &fromStdin, &errs); status != 1 || fromStdin.String() != fromFile.String() {
 		t.Errorf("standard input: status %d\n%s\nwant\n%s", status, fromStdin.String(), fromFile.String())
 	}
 	wantMatches(t, "the report", fromFile.String(), `\n  shop\.test +3 +1 `, `\nDenied \(2\):\n`, `line 2: Disallow: /cart\n`, `\nFailed \(1\):\n`,
@@ -38,7 +38,7 @@ func TestReportOfKilledCrawl(t *testing.T) {
 {"time":"2026-11-22T10:00:05Z","kind":"failed","url":"https://a.test/b","status":404}
 {"time":"2026-11-22T10:00:`
 	var out, errs strings.Builder
-	if status := RunReport(nil, strings.NewReader(lines), &out, &errs); status != 1 || errs.String() != "" {
+	if status := RunReport(t.Context(), nil, strings.NewReader(lines), &out, &errs); status != 1 || errs.String() != "" {
 		t.Errorf("status %d, errors %q", status, errs.String())
 	}
 	wantMatches(t, "the report", out.String(), `https://a\.test/b +404 Not Found\n`, `\nInterrupted; `, `\n1 page in 5\.0 s, 1 failed, 0 denied\n$`)
@@ -58,7 +58,7 @@ func TestReportFaults(t *testing.T) {
 		{[]string{"no-such-file"}, "", "no-such-file"},
 	} {
 		var out, errs strings.Builder
-		status := RunReport(test.args, strings.NewReader(test.stdin), &out, &errs)
+		status := RunReport(t.Context(), test.args, strings.NewReader(test.stdin), &out, &errs)
 		if status != 2 || out.String() != "" || !strings.HasPrefix(errs.String(), "collyrobots report: ") || !strings.Contains(errs.String(), test.want) {
 			t.Errorf("%q %q: status %d, output %q, errors %q", test.args, test.stdin, status, out.String(), errs.String())
 		}
@@ -68,7 +68,7 @@ func TestReportFaults(t *testing.T) {
 // TestCauseOfEnding checks the words for a host whose pages were not requested.
 func TestCauseOfEnding(t *testing.T) {
 	for want, r := range map[string]*summary{
-		"limit of -max": {full: true}, "interrupted": {interrupted: true},
+		"limit of -max": {ending: ending{Full: true}}, "interrupted": {ending: ending{Interrupted: true}},
 	} {
 		if got := r.causeOf(report.EndingCanceled); got != want {
 			t.Errorf("got %s, want %s", got, want)

@@ -23,6 +23,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/cli"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/tooltest"
 	"github.com/collyrobots/collyrobots/report"
@@ -139,16 +140,16 @@ func TestArguments(t *testing.T) {
 		want string
 		args []string
 	}{
-		{`-delay -1s is negative`, []string{"-delay=-1s"}},
+		{`MinDelay: -1s is negative`, []string{"-delay=-1s", "a.test"}},
 		{`invalid value "soon" for flag -delay`, []string{"-delay=soon"}},
-		{`-skip-above -1s is negative`, []string{"-skip-above=-1s"}},
-		{`-max-per-host -1 is not between`, []string{"-max-per-host=-1"}},
-		{`-stop-refused -1 is negative`, []string{"-stop-refused=-1"}},
-		{`-max -1 is not between`, []string{"-max=-1"}},
+		{`SkipAbove: -1s is negative`, []string{"-skip-above=-1s", "a.test"}},
+		{`MaxPages: -1 is negative`, []string{"-max-per-host=-1", "a.test"}},
+		{`StopRefused: -1 is negative`, []string{"-stop-refused=-1", "a.test"}},
+		{`-max -1 is negative`, []string{"-max=-1"}},
 		{`invalid value "9999999999999999999" for flag -max`, []string{"-max=9999999999999999999"}},
 		{`-resume needs -cache`, []string{"-resume"}},
 		{`-revalidate needs -cache`, []string{"-revalidate"}},
-		{`-pace-by asn: use host, domain or address`, []string{"-pace-by=asn"}},
+		{`-pace-by: use host, domain or address`, []string{"-pace-by=asn"}},
 		{`-purpose sell: use search, ai-use or train-ai`, []string{"-purpose=search,sell"}},
 		{`-tdmrep needs -purpose`, []string{"-tdmrep"}},
 		{`-hours night: want a window such as 22:00-06:00`, []string{"-hours=night"}},
@@ -163,7 +164,7 @@ func TestArguments(t *testing.T) {
 		{`no such file`, []string{"-from=" + file + "x"}},
 		{`no URL given`, []string{"-from=" + file}},
 		{`-cache: `, []string{"-cache=" + file, "a.test"}},
-		{`-http: address nowhere: missing port in address; use an address such as :8090`, []string{"-http=nowhere", "a.test"}},
+		{`-http: address nowhere: missing port in address; use an address such as 127.0.0.1:8090`, []string{"-http=nowhere", "a.test"}},
 		{`-http: listen tcp .*in use`, []string{"-http=" + busy.Addr().String(), "-cache=" + t.TempDir(), "a.test"}},
 		{`"Foo/1.0" is not a product token`, []string{"-token=Foo/1.0", "a.test"}},
 		{`-json: flags must come before the arguments`, []string{"http://a.test/", "-json", "-max", "3"}},
@@ -172,9 +173,11 @@ func TestArguments(t *testing.T) {
 		{`"http://xxxxx@a.test:x/" is not a host or a URL`, []string{"http://joe:secret@a.test:x/"}},
 		{`"" is not a host or a URL`, []string{""}},
 	} {
-		status, stdout, stderr := (*tooltest.World)(nil).Run(t, "", test.args...)
-		if status != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || !regexp.MustCompile("^collyrobots crawl: .*"+test.want).MatchString(stderr) {
-			t.Errorf("%q: status %d, stdout %q, stderr %q", test.args, status, stdout, stderr)
+		var stdout, stderr strings.Builder
+		status := Run(t.Context(), test.args, strings.NewReader(""), &stdout, &stderr)
+		errs := stderr.String()
+		if status != 2 || stdout.Len() > 0 || strings.Count(errs, "\n") != 1 || !regexp.MustCompile("^collyrobots crawl: .*"+test.want).MatchString(errs) {
+			t.Errorf("%q: status %d, stdout %q, stderr %q", test.args, status, stdout.String(), errs)
 		}
 	}
 }
@@ -496,7 +499,7 @@ func TestPublicPage(t *testing.T) {
 		"192.0.2.1": "Watch the crawl at http://192.0.2.1:8090/\n" +
 			"Warning: everyone who can reach 192.0.2.1:8090 can see every URL of this crawl. Use -http :8090 to serve the page on loopback only.\n",
 	} {
-		l, err := listen(":0")
+		l, err := cli.Listen(":0")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -509,20 +512,6 @@ func TestPublicPage(t *testing.T) {
 			t.Errorf("%s: %s, want %s", ip, out.String(), want)
 		}
 	}
-}
-
-// TestWaiting checks that the program reports waiting pages, and that SIGTERM ends the wait.
-func TestWaiting(t *testing.T) {
-	t.Parallel()
-	web := tooltest.New(t, someSites())
-	crawl := start(t, web.Command(t, "http://slow.test/", "http://slow.test/2", "http://slow.test/3"))
-	crawl.waitFor(`^ +\d+\.\ds  3 pages waiting for slow\.test, next in [45]\ds, about 2m[45]\ds left \(Crawl-delay: 60, line 3\)$`)
-	crawl.cmd.Process.Signal(syscall.SIGTERM)
-	status, out := crawl.end()
-	if status != 1 || slices.ContainsFunc(crawl.lines, func(line string) bool { return !strings.Contains(line, "wait") }) {
-		t.Errorf("status %d\n%s", status, strings.Join(crawl.lines, "\n"))
-	}
-	wantMatches(t, "the report", out, `\nInterrupted; 3 pages were waiting \(slow\.test 3\), and there may be more\.\n`)
 }
 
 // TestReportLost checks that the program fails if the report cannot be written.

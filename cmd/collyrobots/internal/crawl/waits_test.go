@@ -80,17 +80,17 @@ func TestHeartbeat(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		p.failed(failure{URL: "http://a.test/b", Status: 404})
 		p.failed(failure{URL: "http://a.test/c", Error: errors.New("no\nanswer").Error()})
-		p.denied(collyrobots.Decision{URL: "http://a.test/d", Reason: report.ReasonNoRule})
+		p.denied(collyrobots.Decision{URL: "http://a.test/d", Reason: report.ReasonNoRule, Allowed: true})
 		p.close()
 		const want = `   5.0s  1 page waiting for a.test, next in 1m35s
   15.0s  1 page waiting for a.test, next in 1m25s
   35.0s  1 page waiting for a.test, next in 1m5s
   38.1s  200      http://xxxxx@a.test/\x1b[2J
-a log line\x07
+a log line\a
   43.2s  1 page waiting for a.test, next in 57s
   44.1s  failed   http://a.test/b  (404 Not Found)
   44.1s  failed   http://a.test/c  (no\nanswer)
-  44.1s  denied   http://a.test/d  (no_rule)
+  44.1s  denied   http://a.test/d  (no rule matches)
 `
 		if out.String() != want {
 			t.Errorf("got\n%swant\n%s", out.String(), want)

@@ -20,43 +20,41 @@ import (
 // longestLine is the maximum length of a line of a list, in bytes.
 const longestLine = 1 << 20
 
-// Lines reads a list, one item in a line, from a file, or from standard input if the name is "-". It
-// calls item for each line, with its number from 1. Blank lines and lines that begin with # are
-// omitted, and so are byte order marks.
-func Lines(name string, stdin io.Reader, item func(number int, text string)) error {
-	in := stdin
+// Open opens a file, or standard input if the name is "-".
+func Open(name string, stdin io.Reader) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(stdin), nil
+	}
+	return os.Open(name)
+}
+
+// List reads a list, one item in a line, from a file, or from standard input if the name is "-". Blank
+// lines and lines that begin with # are omitted, and so are byte order marks.
+func List(name string, stdin io.Reader) (items []string, err error) {
+	in, err := Open(name, stdin)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
 	if name == "-" {
 		name = "standard input"
-	} else {
-		file, err := os.Open(name)
-		if err != nil {
-			return err
-		}
-		defer file.Close()
-		in = file
 	}
 	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, longestLine)
-	for n := 1; lines.Scan(); n++ {
+	for lines.Scan() {
 		text := strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff"))
 		if text != "" && text[0] != '#' {
-			item(n, text)
+			items = append(items, text)
 		}
 	}
-	err := lines.Err()
+	err = lines.Err()
 	if errors.Is(err, bufio.ErrTooLong) {
-		return fmt.Errorf("%s: a line has more than %d bytes", name, longestLine)
+		return nil, fmt.Errorf("%s: a line has more than %d bytes", name, longestLine)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return nil
-}
-
-// List returns the items of a list as [Lines] reads them.
-func List(name string, stdin io.Reader) (items []string, err error) {
-	err = Lines(name, stdin, func(_ int, text string) { items = append(items, text) })
-	return items, err
+	return items, nil
 }
 
 // Arguments returns the arguments of a command and the items of the list from, if that is not
@@ -109,7 +107,7 @@ func WebURL(text string) (*url.URL, error) { return webURL(text, text) }
 // webURL is like WebURL. The error has the URL as the user has written it.
 func webURL(text, written string) (*url.URL, error) {
 	u := readings.SentURL(text)
-	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || strings.ContainsAny(u.Host, " \t") {
+	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || strings.ContainsAny(u.Host, " \t,;\"'<>()!?*") {
 		return nil, fmt.Errorf(`"%.200s" is not a host or a URL of a web page, such as https://example.com/`, term.Safe(written))
 	}
 	_, err := dialect.AuthorityOf(u)

@@ -1,26 +1,27 @@
 package input
 
 import (
+	"flag"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/collyrobots/collyrobots"
-	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/e2e/kit"
+	"github.com/collyrobots/collyrobots/usage"
 )
 
-func TestLines(t *testing.T) {
+func TestList(t *testing.T) {
 	for text, want := range map[string][]string{
 		"":                            nil,
-		"a.test":                      {"1 a.test"},
-		"\ufeff# x\r\n\r\n b.test \n": {"3 b.test"},
-		"a.test # x\n#y\n\ufeffc":     {"1 a.test # x", "3 c"},
+		"a.test":                      {"a.test"},
+		"\ufeff# x\r\n\r\n b.test \n": {"b.test"},
+		"a.test # x\n#y\n\ufeffc":     {"a.test # x", "c"},
 	} {
-		var got []string
-		err := Lines("-", strings.NewReader(text), func(number int, text string) { got = append(got, fmt.Sprint(number, " ", text)) })
-		if err != nil || !slices.Equal(got, want) {
+		if got, err := List("-", strings.NewReader(text)); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%q: %q, %v, want %q", text, got, err, want)
 		}
 	}
@@ -33,53 +34,41 @@ func TestLines(t *testing.T) {
 	}
 }
 
-func TestGrouping(t *testing.T) {
-	for value, want := range map[string]collyrobots.Grouping{"host": collyrobots.ByHost, "domain": collyrobots.ByDomain, "address": collyrobots.ByAddress} {
-		if got, err := Grouping(value); got != want || err != nil {
-			t.Errorf("%s: %v, %v", value, got, err)
-		}
-	}
-	if _, err := Grouping("server"); err == nil || err.Error() != "-pace-by server: use host, domain or address" {
-		t.Error(err)
-	}
-}
-
-func TestHours(t *testing.T) {
-	if h, err := ParseHours("", "nowhere"); h != (Hours{}) || err != nil {
-		t.Errorf("%+v, %v", h, err)
-	}
-	h, err := ParseHours("22:00-06:30", "UTC")
-	if err != nil || h != (Hours{From: "22:00", To: "06:30", Zone: time.UTC}) || h.String() != "22:00-06:30" {
-		t.Errorf("%+v, %v", h, err)
-	}
-	from, to, err := h.SinceMidnight()
-	if err != nil || from != 22*time.Hour || to != 6*time.Hour+30*time.Minute {
-		t.Errorf("from %v to %v, %v", from, to, err)
-	}
-	for _, hours := range []string{"22:00-22:00", "22:00-25:00", "-"} {
-		h, err := ParseHours(hours, "UTC")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, _, err := h.SinceMidnight(); err == nil || err.Error() != "-hours "+hours+": want a window such as 22:00-06:00" {
-			t.Error(err)
-		}
-	}
-	for want, args := range map[string][2]string{
-		"-hours 22:00: want a window such as 22:00-06:00": {"22:00", "UTC"},
-		"-zone Mars: unknown time zone Mars":              {"22:00-06:00", "Mars"},
+// TestPace checks that the flags are parsed, and the faults that they report themselves.
+func TestPace(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		want Hours
+		err  string
+	}{
+		{[]string{"-zone=nowhere"}, Hours{}, ""},
+		{[]string{"-pace-by=domain", "-hours=22:00-06:30", "-zone=UTC"}, Hours{From: "22:00", To: "06:30", Zone: time.UTC}, ""},
+		{[]string{"-pace-by=server"}, Hours{}, `invalid value "server" for flag -pace-by: use host, domain or address`},
+		{[]string{"-hours=22:00"}, Hours{}, "-hours 22:00: want a window such as 22:00-06:00"},
+		{[]string{"-hours=22:00-06:00", "-zone=Mars"}, Hours{}, "-zone Mars: unknown time zone Mars"},
 	} {
-		if _, err := ParseHours(args[0], args[1]); err == nil || err.Error() != want {
-			t.Errorf("%q: %v", args, err)
+		var p Pace
+		flags := flag.NewFlagSet("", flag.ContinueOnError)
+		flags.SetOutput(io.Discard)
+		p.Define(flags)
+		err := flags.Parse(test.args)
+		if err == nil {
+			_, err = p.Options()
+		}
+		if got := fmt.Sprint(err); err != nil && got != test.err || err == nil && test.err != "" {
+			t.Errorf("%q: %v, want %s", test.args, err, test.err)
+		}
+		if h, _ := p.Hours(); err == nil && (h != test.want || (p.By == collyrobots.ByDomain) != (h.From != "")) {
+			t.Errorf("%q: %+v", test.args, p)
 		}
 	}
 }
 
-func TestDialect(t *testing.T) {
-	if d, err := Dialect("google"); d != dialect.Google() || err != nil {
-		t.Errorf("%v, %v", d, err)
+func TestPurpose(t *testing.T) {
+	if p, err := Purpose("search, train-ai"); p != usage.Search|usage.TrainAI || err != nil {
+		t.Errorf("%v, %v", p, err)
 	}
-	if _, err := Dialect("bing"); err == nil || !strings.HasPrefix(err.Error(), "-dialect bing: unknown dialect; use one of rfc9309, google, ") {
+	if _, err := Purpose("search,sell"); err == nil || err.Error() != "-purpose sell: use search, ai-use or train-ai" {
 		t.Error(err)
 	}
 }
@@ -87,5 +76,31 @@ func TestDialect(t *testing.T) {
 func TestNames(t *testing.T) {
 	if names := Names(" a,b, c d,"); !slices.Equal(names, []string{"a", "b", "c", "d"}) {
 		t.Errorf("%q", names)
+	}
+}
+
+func TestURL(t *testing.T) {
+	for arg, want := range map[string]string{
+		"example.com": "https://example.com", "localhost:8080/x": "https://localhost:8080/x", "http://a.test/": "http://a.test/",
+		"ftp://a.test/": "", "a b": "", "": "", "http://": "", "/x": "",
+	} {
+		if got, err := URL(arg); got != want || (err == nil) != (want != "") {
+			t.Errorf("%q: %q, %v, want %q", arg, got, err, want)
+		}
+	}
+}
+
+// TestUnusualURLs checks that the error about a URL has the reason why no request can be sent to it. Package
+// net/url rejects some of the URLs itself.
+func TestUnusualURLs(t *testing.T) {
+	for _, test := range kit.UnusualURLs {
+		if test.Reason == "" {
+			continue
+		}
+		_, err := URL(test.URL)
+		text := fmt.Sprint(err)
+		if err == nil || len(text) > 1000 || !strings.Contains(text, test.Reason) && !strings.Contains(text, "is above 65535") && !strings.Contains(text, "is not a host or a URL of a web page") {
+			t.Errorf("%.60q: error %.500q", test.URL, text)
+		}
 	}
 }

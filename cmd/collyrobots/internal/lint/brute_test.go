@@ -2,8 +2,6 @@ package lint
 
 import (
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,29 +15,8 @@ var useless = []string{"duplicate-rule", "contradiction", "shadowed-rule", "redu
 
 var newline = regexp.MustCompile(`\r\n|\r|\n`)
 
-// TestCorpus checks by brute force each finding of these kinds in real files: a useless rule, a
-// difference between dialects, a blocked resource and a disallowed sitemap.
-func TestCorpus(t *testing.T) {
-	folder := os.Getenv("ROBOTS_CORPUS")
-	names, _ := filepath.Glob(filepath.Join(folder, "*"))
-	if folder == "" || len(names) == 0 {
-		t.Skip("the variable ROBOTS_CORPUS does not name a folder with robots.txt files")
-	}
-	counts := make(map[string]int)
-	for _, name := range names {
-		body, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.HasSuffix(name, ".gz") {
-			continue
-		}
-		confirm(t, string(body), dialect.All(), counts)
-	}
-	t.Logf("%d files, confirmed findings: %v", len(names), counts)
-}
-
-// TestGenerated does the same for generated files with many similar rules.
+// TestGenerated checks by brute force each finding of these kinds in generated files with many similar
+// rules: a useless rule, a difference between dialects, a blocked resource and a disallowed sitemap.
 func TestGenerated(t *testing.T) {
 	r := rand.New(rand.NewPCG(24, 2))
 	counts := make(map[string]int)

@@ -1,10 +1,6 @@
 package lint
 
-import (
-	"fmt"
-
-	"github.com/collyrobots/collyrobots/dialect"
-)
+import "github.com/collyrobots/collyrobots/dialect"
 
 // A Severity says how serious a [Finding] is.
 type Severity uint8
@@ -23,17 +19,6 @@ func (s Severity) String() string { return severityNames[s] }
 
 // MarshalText returns the text of String.
 func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// UnmarshalText sets s to the severity with the given name.
-func (s *Severity) UnmarshalText(name []byte) error {
-	for i, n := range severityNames {
-		if n == string(name) {
-			*s = Severity(i)
-			return nil
-		}
-	}
-	return fmt.Errorf("lint: unknown severity %q", name)
-}
 
 // A Kind is a kind of [Finding].
 type Kind struct {

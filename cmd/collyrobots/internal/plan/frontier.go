@@ -62,9 +62,9 @@ func parseWaiting(line []byte) (site, error) {
 	if err != nil {
 		return site{}, err
 	}
-	s, ok := parseSite(w.Host)
-	if !ok {
-		return site{}, fmt.Errorf("%q is not a host", w.Host)
+	s, err := parseSite(w.Host)
+	if err != nil {
+		return site{}, err
 	}
 	if w.Waiting < 0 {
 		return site{}, fmt.Errorf("the number of waiting pages is %d", w.Waiting)

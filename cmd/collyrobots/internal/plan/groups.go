@@ -21,7 +21,7 @@ type group struct {
 // longest delay of a group applies to all of its hosts.
 func (c *checker) group(hosts []*host) {
 	names := make(map[string]string)
-	for _, s := range c.plugins[0].Stats().Hosts {
+	for _, s := range c.robots.Stats().Hosts {
 		names[s.Host] = s.Group
 	}
 	groups := make(map[string]*group)

@@ -15,19 +15,19 @@ type host struct {
 	URL   string `json:"url,omitempty"`
 	Error string `json:"error,omitempty"` // why the check failed; empty if the host has answered
 
-	Robots   string    `json:"robots,omitempty"`
-	Status   int       `json:"status,omitempty"`   // the status of the response to the request for robots.txt
-	Dialects []reading `json:"dialects,omitempty"` // the selected dialect first
+	Robots  string `json:"robots,omitempty"`
+	Status  int    `json:"status,omitempty"` // the status of the response to the request for robots.txt
+	Allowed bool   `json:"allowed"`          // the decision about the start page
+	Reason  string `json:"reason,omitempty"` // the reason for this decision, in words
 
-	Waiting int     `json:"waiting,omitempty"` // the number of pages that wait in the frontier
-	Listed  int     `json:"listed"`            // the number of pages in the sitemaps
-	Denied  int     `json:"denied"`            // the number of these that robots.txt denies
-	Old     int     `json:"old"`               // the number of the others that have not changed since -since
-	Pages   int     `json:"pages"`             // the number of pages to crawl
-	Recent  changes `json:"recent"`            // of the pages that are not denied
-	Unread  string  `json:"unread,omitempty"`  // why not all pages were counted
-	Faults  int     `json:"faults"`            // the number of errors in the sitemaps
-	Fault   string  `json:"fault,omitempty"`   // the first of these errors
+	Waiting int    `json:"waiting,omitempty"` // the number of pages that wait in the frontier
+	Listed  int    `json:"listed"`            // the number of pages in the sitemaps
+	Denied  int    `json:"denied"`            // the number of these that robots.txt denies
+	Old     int    `json:"old"`               // the number of the others that have not changed in the last 7 days
+	Pages   int    `json:"pages"`             // the number of pages to crawl
+	Unread  string `json:"unread,omitempty"`  // why not all pages were counted
+	Faults  int    `json:"faults"`            // the number of errors in the sitemaps
+	Fault   string `json:"fault,omitempty"`   // the first of these errors
 
 	Group string       `json:"group,omitempty"` // the name of the hosts that share one pace; empty if the host is alone
 	Delay term.Seconds `json:"delay"`           // between two requests to the host or its group
@@ -35,64 +35,30 @@ type host struct {
 	Line  int          `json:"line,omitempty"`  // the line of robots.txt with the delay
 	Time  term.Seconds `json:"time"`            // the time for all pages, with the hours when the crawl is closed
 
-	allowed int    // the number of pages that robots.txt allows
-	shares  string // how the host shares its pace; "" if it is alone
-	slowest string // the host of the group that asks for the delay; "" if it is this one
-}
-
-// A reading is the result of reading the host's robots.txt in one dialect.
-type reading struct {
-	Dialect string       `json:"dialect"`
-	Allowed bool         `json:"allowed"` // the decision about the start page
-	Reason  string       `json:"reason"`  // a report.Reason
-	Rule    string       `json:"rule,omitempty"`
-	Group   string       `json:"group,omitempty"`
-	Delay   term.Seconds `json:"crawl_delay"`
-	Line    int          `json:"line,omitempty"` // the line with the crawl delay
-	Denied  int          `json:"denied"`         // the number of listed pages that are denied
-}
-
-// changes has the number of pages that have changed recently, according to their sitemaps.
-type changes struct {
-	Day   int `json:"day"`
-	Week  int `json:"week"`
-	Month int `json:"month"` // 30 days
-	Dated int `json:"dated"` // the number of pages with a lastmod
+	asks     time.Duration // the crawl delay of its robots.txt
+	asksLine int           // the line of robots.txt with this delay
+	allowed  int           // the number of pages that robots.txt allows
+	shares   string        // how the host shares its pace; "" if it is alone
+	slowest  string        // the host of the group that asks for the delay; "" if it is this one
 }
 
 // count counts a page that robots.txt allows.
-func (h *host) count(e sitemap.Entry, now, since time.Time) {
+func (h *host) count(e sitemap.Entry, now time.Time) {
 	h.allowed++
-	if e.LastMod.IsZero() {
-		return
-	}
-	h.Recent.Dated++
-	age := now.Sub(e.LastMod)
-	if age <= day {
-		h.Recent.Day++
-	}
-	if age <= 7*day {
-		h.Recent.Week++
-	}
-	if age <= 30*day {
-		h.Recent.Month++
-	}
-	if e.LastMod.Before(since) {
+	if !e.LastMod.IsZero() && now.Sub(e.LastMod) > 7*24*time.Hour {
 		h.Old++
 	}
 }
 
-const day = 24 * time.Hour
-
 // computeTime sets the delay, the number of pages to crawl, and the time for them.
 func (h *host) computeTime(j *job) {
-	h.Delay = term.Seconds(j.minDelay)
-	if len(h.Dialects) > 0 && h.Dialects[0].Delay > h.Delay {
-		h.Delay = h.Dialects[0].Delay
+	h.Delay = term.Seconds(j.pace.Delay)
+	if h.asks > j.pace.Delay {
+		h.Delay = term.Seconds(h.asks)
 		h.Asked = true
-		h.Line = h.Dialects[0].Line
+		h.Line = h.asksLine
 	}
-	h.Pages = h.allowed - h.Old
+	h.Pages = h.allowed
 	if j.max > 0 {
 		h.Pages = min(h.Pages, j.max)
 	}
@@ -108,7 +74,7 @@ func (h *host) setTime(j *job) {
 // is longer than the delay by half of -jitter on average.
 func (j *job) timeFor(pages int, delay time.Duration) time.Duration {
 	if delay < math.MaxInt64/2 {
-		delay += time.Duration(j.jitter / 2 * float64(delay))
+		delay += time.Duration(j.pace.Jitter / 2 * float64(delay))
 	}
 	return times(pages, delay)
 }
@@ -141,7 +107,7 @@ func (h *host) delaySource() string {
 
 // isDenied reports whether robots.txt denies all known pages of the host.
 func (h *host) isDenied() bool {
-	return h.Error == "" && h.allowed == 0 && !h.Dialects[0].Allowed
+	return h.Error == "" && h.allowed == 0 && !h.Allowed
 }
 
 // times returns n*d, or the longest Duration if that overflows.

@@ -15,17 +15,19 @@ type window struct {
 	opens, closes time.Duration // since midnight; they differ
 }
 
-// parseWindow parses the flags -hours and -zone. It returns nil if hours is empty.
-func parseWindow(hours, zone string) (*window, error) {
-	h, err := input.ParseHours(hours, zone)
-	if err != nil || hours == "" {
-		return nil, err
+// newWindow returns the window of hours that the option CrawlHours accepts. It returns nil if there are
+// none.
+func newWindow(h input.Hours) *window {
+	if h == (input.Hours{}) {
+		return nil
 	}
-	opens, closes, err := h.SinceMidnight()
-	if err != nil {
-		return nil, err
-	}
-	return &window{Hours: h, opens: opens, closes: closes}, nil
+	return &window{Hours: h, opens: sinceMidnight(h.From), closes: sinceMidnight(h.To)}
+}
+
+// sinceMidnight returns a time of day such as 06:30 as a duration.
+func sinceMidnight(clock string) time.Duration {
+	t, _ := time.Parse("15:04", clock) // CrawlHours has parsed it before
+	return time.Duration(t.Hour())*time.Hour + time.Duration(t.Minute())*time.Minute
 }
 
 // String returns the window with its time zone.
@@ -33,7 +35,7 @@ func (w *window) String() string {
 	if w == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s %s", w.Hours, w.Zone)
+	return fmt.Sprintf("%s-%s %s", w.From, w.To, w.Zone)
 }
 
 // mostDays is the number of windows that lasts computes. A longer crawl counts as endless.

@@ -12,23 +12,20 @@ import (
 
 // A plan is the output of the program.
 type plan struct {
-	Agent       string        `json:"agent"`
-	Dialect     string        `json:"dialect"`
-	MinDelay    term.Seconds  `json:"min_delay"`
-	Jitter      float64       `json:"jitter,omitempty"`
-	MaxRate     float64       `json:"max_rate,omitempty"`  // in requests per second; 0 means no limit
-	Max         int           `json:"max_pages,omitempty"` // the maximum number of pages per host; 0 means all
-	Hours       string        `json:"hours,omitempty"`     // the hours of -hours with their time zone
-	Since       string        `json:"since,omitempty"`
-	Took        term.Seconds  `json:"took"` // the time for the checks
-	Interrupted bool          `json:"interrupted"`
-	Hosts       []*host       `json:"hosts"` // in the order of the list
-	Schedules   []schedule    `json:"schedules"`
-	Unknown     int           `json:"unknown"` // the hosts with pages that are not known; if there are some, all times are lower bounds
-	Decide      []string      `json:"decide"`  // the hosts that take longest
-	Advice      []string      `json:"advice"`
-	Skipped     []skippedLine `json:"skipped,omitempty"` // the lines that are not a host or a URL
-	Repeats     int           `json:"repeats"`           // the number of lines with a host of an earlier line
+	Agent       string       `json:"agent"`
+	Dialect     string       `json:"dialect"`
+	MinDelay    term.Seconds `json:"min_delay"`
+	Jitter      float64      `json:"jitter,omitempty"`
+	MaxRate     float64      `json:"max_rate,omitempty"`  // in requests per second; 0 means no limit
+	Max         int          `json:"max_pages,omitempty"` // the maximum number of pages per host; 0 means all
+	Hours       string       `json:"hours,omitempty"`     // the hours of -hours with their time zone
+	Took        term.Seconds `json:"took"`                // the time for the checks
+	Interrupted bool         `json:"interrupted"`
+	Hosts       []*host      `json:"hosts"` // in the order of the list
+	Schedules   []schedule   `json:"schedules"`
+	Unknown     int          `json:"unknown"` // the hosts with pages that are not known; if there are some, all times are lower bounds
+	Decide      []string     `json:"decide"`  // the hosts that take longest
+	Advice      []string     `json:"advice"`
 
 	job *job
 }
@@ -49,10 +46,10 @@ func (j *job) plan(ctx context.Context, stderr io.Writer) (*plan, error) {
 	}
 	p := &plan{
 		Agent:       j.agent,
-		Dialect:     j.dialect.String(),
-		MinDelay:    term.Seconds(j.minDelay),
-		Jitter:      j.jitter,
-		MaxRate:     j.maxRate,
+		Dialect:     j.pace.Dialect.String(),
+		MinDelay:    term.Seconds(j.pace.Delay),
+		Jitter:      j.pace.Jitter,
+		MaxRate:     j.pace.MaxRate,
 		Max:         j.max,
 		Hours:       j.hours.String(),
 		job:         j,
@@ -62,11 +59,6 @@ func (j *job) plan(ctx context.Context, stderr io.Writer) (*plan, error) {
 		Schedules:   j.schedules(hosts),
 		Unknown:     countUnknown(hosts),
 		Decide:      []string{},
-		Skipped:     j.skipped,
-		Repeats:     j.repeats,
-	}
-	if !j.since.IsZero() {
-		p.Since = j.since.UTC().Format(time.RFC3339)
 	}
 	for _, h := range p.deciding() {
 		p.Decide = append(p.Decide, h.Host)

@@ -1,8 +1,10 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -25,9 +27,6 @@ type progress struct {
 	failed int
 	busy   map[string]time.Time // the starts of the checks that are in progress
 	spoke  time.Time            // when the last permanent line was written
-
-	quit  chan struct{}
-	ended sync.WaitGroup
 }
 
 // quiet is the time without a line after which a line is written if w is not a terminal.
@@ -35,34 +34,23 @@ const quiet = 10 * time.Second
 
 func newProgress(w io.Writer, hosts int) *progress {
 	now := time.Now()
-	p := &progress{
-		display: term.NewDisplay(w), hosts: hosts, began: now, busy: make(map[string]time.Time), spoke: now, quit: make(chan struct{}),
-	}
-	p.ended.Go(p.run)
+	p := &progress{display: term.NewDisplay(w), hosts: hosts, began: now, busy: make(map[string]time.Time), spoke: now}
+	p.display.Every(200*time.Millisecond, p.tick)
 	return p
 }
 
-// run shows the state from time to time, until close is called.
-func (p *progress) run() {
-	ticker := time.NewTicker(200 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-p.quit:
-			return
-		case <-ticker.C:
-		}
-		p.mu.Lock()
-		first, second := p.state()
-		speak := !p.display.Live() && time.Since(p.spoke) >= quiet
-		if speak {
-			p.spoke = time.Now()
-		}
-		p.mu.Unlock()
-		p.display.Show(first, second)
-		if speak {
-			p.display.Printf("%s; %s", first, second)
-		}
+// tick shows the state.
+func (p *progress) tick(now time.Time) {
+	p.mu.Lock()
+	first, second := p.state()
+	speak := !p.display.Live() && now.Sub(p.spoke) >= quiet
+	if speak {
+		p.spoke = now
+	}
+	p.mu.Unlock()
+	p.display.Show(first, second)
+	if speak {
+		p.display.Printf("%s; %s", first, second)
 	}
 }
 
@@ -73,15 +61,8 @@ func (p *progress) state() (first, second string) {
 	if p.failed > 0 {
 		first += fmt.Sprintf(", %s without a response", term.Count(p.failed))
 	}
-	names := make([]string, 0, len(p.busy))
-	for name := range p.busy {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		if c := p.busy[a].Compare(p.busy[b]); c != 0 {
-			return c
-		}
-		return strings.Compare(a, b)
+	names := slices.SortedFunc(maps.Keys(p.busy), func(a, b string) int {
+		return cmp.Or(p.busy[a].Compare(p.busy[b]), strings.Compare(a, b))
 	})
 	if len(names) == 0 {
 		return first, ""
@@ -124,9 +105,5 @@ func (p *progress) end(h *host) {
 	}
 }
 
-// close ends run and removes the lines that are rewritten.
-func (p *progress) close() {
-	close(p.quit)
-	p.ended.Wait()
-	p.display.Close()
-}
+// close removes the lines that are rewritten.
+func (p *progress) close() { p.display.Close() }

@@ -18,7 +18,6 @@ func (p *plan) write(w io.Writer, j *job) error {
 	r := &printer{plan: p, job: j, width: term.Width(w)}
 	r.printHead()
 	r.printHosts()
-	r.printDialects()
 	r.printSchedules()
 	r.printDeciding()
 	_, err := io.WriteString(w, r.out.String())
@@ -76,9 +75,6 @@ func (r *printer) printHead() {
 	}
 	name, _, _ := strings.Cut(r.Agent, " ")
 	text += fmt.Sprintf(". Planned crawl: %s, dialect %s, at least %s between two requests to a host", name, r.Dialect, duration(r.MinDelay))
-	if r.Since != "" {
-		text += ", pages changed since " + r.Since
-	}
 	if r.Max > 0 {
 		text += fmt.Sprintf(", at most %s per host", term.Number(r.Max, "page"))
 	}
@@ -167,14 +163,11 @@ func (r *printer) row(t *term.Table, h *host) {
 // remarks returns other important facts about a host.
 func (h *host) remarks() string {
 	var remarks []string
-	if d := h.Dialects[0]; !d.Allowed {
-		remarks = append(remarks, "start page denied: "+d.why())
+	if !h.Allowed {
+		remarks = append(remarks, "start page denied: "+h.Reason)
 	}
 	if h.shares != "" {
 		remarks = append(remarks, h.shares)
-	}
-	if h.Old > 0 {
-		remarks = append(remarks, term.Count(h.Old)+" too old")
 	}
 	switch {
 	case h.Unread != "":
@@ -189,72 +182,12 @@ func (h *host) remarks() string {
 	return strings.Join(remarks, "; ")
 }
 
-// printDialects prints the decisions of the dialects about the start pages. If there are several
-// hosts, it prints only decisions that differ from those of the selected dialect.
-func (r *printer) printDialects() {
-	t := term.NewTable(term.Column{Head: "host", Least: 16}, term.Column{Head: "dialect", Least: 12}, term.Column{Head: "start", Least: 10}, term.Column{Head: "group", Least: 8, Spare: true},
-		term.Column{Head: "delay", Right: true, Spare: true}, term.Column{Head: "line", Right: true, Spare: true}, term.Column{Head: "denied", Right: true, Spare: true}, term.Column{Head: "reason"})
-	rows, left := 0, 0
-	for _, h := range r.Hosts {
-		for i, d := range h.Dialects {
-			switch {
-			case h.Error != "":
-			case len(r.Hosts) > 1 && (i == 0 || d.same(h.Dialects[0])):
-			case rows >= 20:
-				left++
-			default:
-				rows++
-				t.Row(h.Host, d.Dialect, verdict(d.Allowed), d.Group, d.delay(), lineNumber(d.Line), term.Count(d.Denied), d.why())
-			}
-		}
-	}
-	if rows == 0 {
-		return
-	}
-	if len(r.Hosts) == 1 {
-		r.title("robots.txt under each dialect:")
-	} else {
-		r.title(fmt.Sprintf("Decisions of other dialects that differ from %s:", r.Dialect))
-	}
-	t.Print(&r.out, r.width)
-	if left > 0 {
-		r.paragraph(fmt.Sprintf("  %s; -json prints all", term.Number(left, "more row")), 2)
-	}
-}
-
-// same reports whether two readings have the same results.
-func (d reading) same(other reading) bool {
-	return d.Allowed == other.Allowed && d.Delay == other.Delay && d.Denied == other.Denied
-}
-
-func (d reading) delay() string {
-	if d.Delay == 0 {
-		return ""
-	}
-	return duration(d.Delay)
-}
-
-// why returns the reason for the decision about the start page.
-func (d reading) why() string {
-	if d.Allowed || d.Rule != "" {
-		return d.Rule
-	}
-	return strings.ReplaceAll(d.Reason, "_", " ")
-}
-
 // lineNumber formats the number of a line. It returns "" for 0.
 func lineNumber(n int) string {
 	if n == 0 {
 		return ""
 	}
 	return fmt.Sprint(n)
-}
-
-func verdict(allowed bool) string {
-	if allowed {
-		return "allowed"
-	}
-	return "denied"
 }
 
 // printSchedules prints how long the crawl takes, and how long with changes that make it shorter.

@@ -39,21 +39,19 @@ func (j *job) schedules(hosts []*host) []schedule {
 	}
 	sorted := slices.SortedStableFunc(slices.Values(hosts), longestFirst)
 	addIfShorter(j.scheduleOf("longest hosts first", sorted, asPlanned))
-	if j.since.IsZero() {
-		addIfShorter(j.scheduleOf("only pages changed in the last 7 days (Feed.Since)", hosts, func(h *host) work {
-			return h.workOn(h.allowed-h.Recent.Dated+h.Recent.Week, j.max)
-		}))
-	}
+	addIfShorter(j.scheduleOf("only pages changed in the last 7 days (Feed.Since)", hosts, func(h *host) work {
+		return h.workOn(h.allowed-h.Old, j.max)
+	}))
 	if len(sorted) > 0 {
 		most := 100
 		for most*20 <= sorted[0].Pages {
 			most *= 10
 		}
 		addIfShorter(j.scheduleOf(fmt.Sprintf("at most %s pages per host (MaxPages)", term.Count(most)), hosts, func(h *host) work {
-			return h.workOn(h.allowed-h.Old, most)
+			return h.workOn(h.allowed, most)
 		}))
 	}
-	shorter := max(time.Second, j.minDelay)
+	shorter := max(time.Second, j.pace.Delay)
 	addIfShorter(j.scheduleOf(fmt.Sprintf("delays of at most %v (ask the owners)", shorter), hosts, func(h *host) work {
 		return work{h.Pages, min(time.Duration(h.Delay), shorter)}
 	}))
@@ -109,10 +107,10 @@ func (j *job) scheduleOf(what string, hosts []*host, workOf func(*host) work) sc
 
 // leastTime returns the time for pages of all hosts together with -max-rate, or 0 without it.
 func (j *job) leastTime(pages int) time.Duration {
-	if j.maxRate == 0 {
+	if j.pace.MaxRate == 0 {
 		return 0
 	}
-	seconds := float64(pages) / j.maxRate
+	seconds := float64(pages) / j.pace.MaxRate
 	return time.Duration(min(seconds*float64(time.Second), math.MaxInt64/2))
 }
 

@@ -22,13 +22,11 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
-	"golang.org/x/time/rate"
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/audit"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/cli"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/input"
-	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
-	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/store"
 	"github.com/collyrobots/collyrobots/store/redisstore"
 )
@@ -42,21 +40,13 @@ crawlers share the robots.txt files and the pace of each host. The live page is 
 
 The exit status is 0 if the service was ended, and 2 if it could not start or has failed.`
 
-// The exit statuses.
-const (
-	statusOK     = 0
-	statusFailed = 2
-)
-
 // Run runs the command with the arguments after its name, until ctx ends or the service fails, and
 // returns the exit status.
-func Run(ctx context.Context, args []string, stderr io.Writer) (status int) {
-	err := run(ctx, args, stderr)
-	if err == nil || errors.Is(err, flag.ErrHelp) {
-		return statusOK
+func Run(ctx context.Context, args []string, _ io.Reader, _, stderr io.Writer) (status int) {
+	if err := run(ctx, args, stderr); err != nil {
+		return cli.Fail(stderr, "serve", err)
 	}
-	term.Errors(stderr, "collyrobots serve", err)
-	return statusFailed
+	return cli.OK
 }
 
 func run(ctx context.Context, args []string, stderr io.Writer) (err error) {
@@ -102,52 +92,34 @@ func (h warnings) WithAttrs(attrs []slog.Attr) slog.Handler {
 // A job has the arguments of the command.
 type job struct {
 	settings
-	listen    string
-	tokenFile string
-	redis     string // the URL of the Redis that several services share; "" if there is none
-	cache     string // the directory of the store; "" if there is none
-	audit     string // the directory of the audit log; "" if there is none
-	options   []collyrobots.Option
+	pace         input.Pace
+	listen       string
+	tokenFile    string
+	allowPrivate bool   // serve hosts with private addresses
+	stopRefused  int    // a host that has refused so many requests in a row gets no turns; 0 means no limit
+	redis        string // the URL of the Redis that several services share; "" if there is none
+	cache        string // the directory of the store; "" if there is none
+	audit        string // the directory of the audit log; "" if there is none
+	options      []collyrobots.Option
 
 	// These are opened by open. Each of them may be nil.
 	client *redis.Client
 	shared *redisstore.Store
 	store  store.Store
 	log    *audit.Log
-	failed chan error // gets an error when the audit log cannot be written
-}
-
-// The texts of flags that are not stored as they are.
-type texts struct {
-	dialect, hours, zone, paceBy string
-
-	delay        time.Duration
-	jitter       float64
-	maxRate      float64
-	stopRefused  int
-	allowPrivate bool
+	failed <-chan error // gets an error when the audit log cannot be written
 }
 
 // parse parses the command line, and reads the token.
 func parse(args []string, stderr io.Writer) (*job, error) {
 	j := new(job)
-	t := new(texts)
 	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // Run prints the errors
-	j.define(flags, t)
-	err := flags.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintf(stderr, "%s\n\n", usage)
-		flags.SetOutput(stderr)
-		flags.PrintDefaults()
-	}
+	j.define(flags)
+	err := cli.ParseOnly(flags, usage, args, stderr)
 	if err != nil {
 		return nil, err
 	}
-	if flags.NArg() > 0 {
-		return nil, fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	}
-	err = errors.Join(j.check(t), j.set(t))
+	err = errors.Join(j.check(), j.set())
 	if err == nil && j.tokenFile != "" {
 		j.token, err = readToken(j.tokenFile)
 	}
@@ -155,36 +127,26 @@ func parse(args []string, stderr io.Writer) (*job, error) {
 }
 
 // define defines the flags.
-func (j *job) define(flags *flag.FlagSet, t *texts) {
+func (j *job) define(flags *flag.FlagSet) {
+	j.pace.Define(flags)
 	flags.StringVar(&j.listen, "listen", "127.0.0.1:8094", "listen on this `address`, or on a Unix socket, such as unix:/run/collyrobots.sock")
 	flags.StringVar(&j.tokenFile, "token-file", "", "accept only requests with the token in this `file`; without it, only a loopback address or a socket is possible")
-	flags.BoolVar(&t.allowPrivate, "allow-private", false, "also serve hosts with private, loopback and link-local addresses")
+	flags.BoolVar(&j.allowPrivate, "allow-private", false, "also serve hosts with private, loopback and link-local addresses")
 	flags.IntVar(&j.maxTurns, "max-turns", 10_000, "the maximum `number` of turns that are open or waited for at once")
 	flags.DurationVar(&j.expire, "expire", time.Minute, "a turn that is not answered within this time expires; at most a minute")
 	flags.StringVar(&j.redis, "redis", "", "share one pace with all services that use the Redis at this `URL`, such as redis://127.0.0.1:6379")
 	flags.StringVar(&j.cache, "cache", "", "keep the robots.txt files in this `directory`, so that a service that is started again keeps the pace")
 	flags.StringVar(&j.audit, "audit", "", "keep a log of every request in this `directory`, which collyrobots audit verifies")
-	flags.StringVar(&t.dialect, "dialect", "rfc9309", "read robots.txt in this `dialect`: "+term.List(dialect.All()))
-	flags.DurationVar(&t.delay, "delay", 250*time.Millisecond, "minimum delay between two requests to one host; hosts may ask for a longer one")
-	flags.Float64Var(&t.jitter, "jitter", 0, "make each gap between requests longer than the delay by a random `share` of it, up to this one")
-	flags.Float64Var(&t.maxRate, "max-rate", 0, "grant at most this `number` of requests per second to all hosts together, with those for robots.txt; 0 means no limit")
-	flags.StringVar(&t.paceBy, "pace-by", "host", "use one pace for each `unit`: host, domain or address")
-	flags.StringVar(&t.hours, "hours", "", "grant turns only in these `hours` of the day, such as 22:00-06:00")
-	flags.StringVar(&t.zone, "zone", "Local", "the time `zone` of -hours, such as Europe/Berlin")
-	flags.IntVar(&t.stopRefused, "stop-refused", 5, "grant no more turns for a host that has refused this `number` of requests in a row; 0 means no limit")
+	flags.IntVar(&j.stopRefused, "stop-refused", 5, "grant no more turns for a host that has refused this `number` of requests in a row; 0 means no limit")
 }
 
 // check returns the faults of the flags that are numbers.
-func (j *job) check(t *texts) error {
+func (j *job) check() error {
 	switch {
 	case j.maxTurns < 1 || j.maxTurns > maxMaxTurns:
 		return fmt.Errorf("-max-turns %d is not between 1 and %d", j.maxTurns, maxMaxTurns)
 	case j.expire < time.Second || j.expire > time.Minute:
 		return fmt.Errorf("-expire %v is not between 1s and 1m0s", j.expire)
-	case t.delay < 0:
-		return fmt.Errorf("-delay %v is negative", t.delay)
-	case t.stopRefused < 0:
-		return fmt.Errorf("-stop-refused %d is negative; 0 means that no host is stopped", t.stopRefused)
 	case j.cache != "" && j.redis != "":
 		return errors.New("-cache cannot be used with -redis, which also keeps the robots.txt files")
 	}
@@ -192,27 +154,15 @@ func (j *job) check(t *texts) error {
 }
 
 // set makes options of the flags.
-func (j *job) set(t *texts) error {
-	d, err := input.Dialect(t.dialect)
-	paceBy, paceErr := input.Grouping(t.paceBy)
-	h, hoursErr := input.ParseHours(t.hours, t.zone)
-	err = errors.Join(err, paceErr, hoursErr)
+func (j *job) set() error {
+	options, err := j.pace.Options()
 	if err != nil {
 		return err
 	}
-	j.options = []collyrobots.Option{
-		collyrobots.Dialect(d),
-		collyrobots.MinDelay(t.delay),
-		collyrobots.Jitter(t.jitter),
-		collyrobots.MaxRate(rate.Limit(t.maxRate), 1),
-		collyrobots.PaceBy(paceBy),
-		collyrobots.StopRefused(t.stopRefused),
-		collyrobots.HTTPClient(&http.Client{Transport: http.DefaultTransport, Timeout: time.Minute}),
-	}
-	if t.hours != "" {
-		j.options = append(j.options, collyrobots.CrawlHours(h.From, h.To, h.Zone))
-	}
-	if !t.allowPrivate {
+	j.options = append(options,
+		collyrobots.StopRefused(j.stopRefused),
+		collyrobots.HTTPClient(&http.Client{Transport: http.DefaultTransport, Timeout: time.Minute}))
+	if !j.allowPrivate {
 		j.options = append(j.options, collyrobots.PrivateNetworks(collyrobots.DenyAll))
 	}
 	return nil
@@ -236,10 +186,9 @@ func (j *job) open(ctx context.Context, log *slog.Logger) (err error) {
 		j.options = append(j.options, collyrobots.Store(j.store))
 	}
 	if j.audit != "" {
-		j.failed = make(chan error, 1)
-		j.log, err = audit.Open(j.audit, audit.OnError(j.fail))
+		j.log, j.failed, err = cli.OpenLog(j.audit)
 		if err != nil {
-			return fmt.Errorf("-audit: %w", err)
+			return err
 		}
 		j.options = append(j.options, collyrobots.OnEveryEvent(j.log.Event))
 	}
@@ -258,14 +207,6 @@ func (j *job) openRedis(ctx context.Context, log *slog.Logger) error {
 	j.ping = func(ctx context.Context) error { return j.client.Ping(ctx).Err() }
 	j.shared, err = redisstore.New(ctx, j.client, redisstore.Lease(j.expire+5*time.Second), redisstore.Logger(log))
 	return err
-}
-
-// fail passes an error of the audit log on to the service, unless one is waiting there.
-func (j *job) fail(err error) {
-	select {
-	case j.failed <- fmt.Errorf("-audit: %w", err):
-	default:
-	}
 }
 
 // close closes what open has opened.

@@ -94,7 +94,7 @@ func TestGuideHasFlags(t *testing.T) {
 	}
 	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	new(job).define(flags, new(texts))
+	new(job).define(flags)
 	flags.VisitAll(func(f *flag.Flag) {
 		if !named[f.Name] {
 			t.Errorf("the guide does not name -%s", f.Name)

@@ -1,12 +1,10 @@
 package serve
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -19,6 +17,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/cli"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
@@ -217,11 +216,11 @@ func TestArguments(t *testing.T) {
 		`unexpected argument "now"`:                                        {"now"},
 		`-max-turns 0 is not between 1 and 1000000`:                        {"-max-turns=0"},
 		`-expire 2m0s is not between 1s and 1m0s`:                          {"-expire=2m"},
-		`-delay -1s is negative`:                                           {"-delay=-1s"},
-		`-stop-refused -1 is negative`:                                     {"-stop-refused=-1"},
+		`MinDelay: -1s is negative`:                                        {"-delay=-1s"},
+		`StopRefused: -1 is negative`:                                      {"-stop-refused=-1"},
 		`-cache cannot be used with -redis`:                                {"-cache=x", "-redis=redis://127.0.0.1"},
-		`-dialect bing: unknown dialect`:                                   {"-dialect=bing"},
-		`-pace-by server: use host, domain or address`:                     {"-pace-by=server"},
+		`unknown name "bing"`:                                              {"-dialect=bing"},
+		`-pace-by: use host, domain or address`:                            {"-pace-by=server"},
 		`Jitter: 25 is not between 0 and 1`:                                {"-jitter=25"},
 		`MaxRate: -1 is negative or not a number`:                          {"-max-rate=-1"},
 		`-hours 22: want a window`:                                         {"-hours=22"},
@@ -240,9 +239,9 @@ func TestArguments(t *testing.T) {
 	} {
 		var stderr bytes.Buffer
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		status := Run(ctx, args, &stderr)
+		status := Run(ctx, args, nil, nil, &stderr)
 		cancel()
-		if status != statusFailed || !strings.HasPrefix(stderr.String(), "collyrobots serve: ") || !strings.Contains(stderr.String(), want) {
+		if status != cli.Failed || !strings.HasPrefix(stderr.String(), "collyrobots serve: ") || !strings.Contains(stderr.String(), want) {
 			t.Errorf("%q: status %d, %s\nwant %s", args, status, stderr.String(), want)
 		}
 	}
@@ -277,32 +276,6 @@ func startService(t testing.TB, address string, service *service) string {
 	return l.Addr().String()
 }
 
-// TestLargeHeader checks that a request with a header of 10 MB is refused, and not read to the end.
-func TestLargeHeader(t *testing.T) {
-	conn, err := net.Dial("tcp", start(t, ":0", settings{maxTurns: 10, expire: time.Minute}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	fmt.Fprint(conn, "GET /v1/stats HTTP/1.1\r\nHost: localhost\r\n")
-	line := "X: " + strings.Repeat("a", 10_000) + "\r\n"
-	go func() {
-		for range 1000 {
-			if _, err := io.WriteString(conn, line); err != nil {
-				return
-			}
-		}
-	}()
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer discard(resp)
-	if resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
-		t.Errorf("status %s", resp.Status)
-	}
-}
-
 // TestDisconnect checks that the service notices when a client that waits for a turn closes its
 // connection.
 func TestDisconnect(t *testing.T) {
@@ -327,28 +300,6 @@ func TestDisconnect(t *testing.T) {
 	conn.Close()
 	service.turns.places <- struct{}{} // blocks until the place is free
 	service.turns.leave()
-}
-
-// TestConnections checks that the number of connections is limited.
-func TestConnections(t *testing.T) {
-	limit := &connectionLimit{max: 2}
-	var ends []net.Conn
-	for range 3 {
-		client, server := net.Pipe()
-		defer client.Close()
-		limit.changed(server, http.StateNew)
-		ends = append(ends, server)
-	}
-	if _, err := ends[2].Write([]byte("x")); err != io.ErrClosedPipe {
-		t.Errorf("the third connection is open: %v", err)
-	}
-	for _, end := range ends {
-		limit.changed(end, http.StateActive)
-		limit.changed(end, http.StateClosed)
-	}
-	if n := limit.open.Load(); n != 0 {
-		t.Errorf("%d connections are counted", n)
-	}
 }
 
 // TestSocket checks that the service listens on a socket, and replaces one that a killed service has

@@ -12,7 +12,8 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"sync/atomic"
+
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/cli"
 )
 
 // listen listens on an address or, after "unix:", on a socket. An address without a host is on the
@@ -22,14 +23,7 @@ func listen(address string, hasToken bool) (net.Listener, error) {
 	if name, ok := strings.CutPrefix(address, "unix:"); ok {
 		return listenUnix(name)
 	}
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, fmt.Errorf("%w; use an address such as 127.0.0.1:8094", err)
-	}
-	if host == "" {
-		host = "127.0.0.1"
-	}
-	l, err := net.Listen("tcp", net.JoinHostPort(host, port))
+	l, err := cli.Listen(address)
 	if err != nil {
 		return nil, err
 	}
@@ -137,21 +131,4 @@ func isCrossSite(r *http.Request) bool {
 		return origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host
 	}
 	return site != "same-origin" && site != "none"
-}
-
-// A connectionLimit closes the connections above a number. It is the ConnState function of a server.
-type connectionLimit struct {
-	max  int64
-	open atomic.Int64
-}
-
-func (c *connectionLimit) changed(conn net.Conn, state http.ConnState) {
-	switch state {
-	case http.StateNew:
-		if c.open.Add(1) > c.max {
-			conn.Close()
-		}
-	case http.StateClosed, http.StateHijacked:
-		c.open.Add(-1)
-	}
 }

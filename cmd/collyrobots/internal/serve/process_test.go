@@ -288,39 +288,6 @@ func TestFourCrawlers(t *testing.T) {
 	}
 }
 
-// TestKilledCrawler kills a crawler with -9 during its request. The others get its place when its turn
-// has expired.
-func TestKilledCrawler(t *testing.T) {
-	t.Parallel()
-	arrived := make(chan bool)
-	s := newSite(t, func(path string) {
-		if path == "/hang" {
-			arrived <- true
-			<-arrived
-		}
-	})
-	service := newProcess(t, "-listen=127.0.0.1:0", "-expire=5s")
-	victim := newCrawler(t, service.url, "python3", "polite.py", s.url+"/hang")
-	<-arrived
-	began := time.Now()
-	urls := s.pages("", 4)
-	others := []*crawler{
-		newCrawler(t, service.url, "python3", "polite.py", urls[:2]...),
-		newCrawler(t, service.url, "python3", "polite.py", urls[2:]...),
-	}
-	victim.cmd.Process.Kill()
-	victim.cmd.Wait()
-	arrived <- true
-	for _, c := range others {
-		c.wait(t)
-	}
-	if took := time.Since(began); took < 4*time.Second {
-		t.Errorf("the others have ended after %v, before the turn of the killed crawler expired", took)
-	}
-	s.wantPolite(t)
-	s.wantOnce(t, urls, 1)
-}
-
 // TestKilledService kills a service with -9 while four crawlers use it, and starts it again.
 func TestKilledService(t *testing.T) {
 	t.Parallel()

@@ -17,6 +17,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/net/netutil"
+
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/view"
 )
@@ -26,7 +28,7 @@ const (
 	maxBody     = 64 << 10         // bytes of the body of a request
 	maxHeader   = 64 << 10         // bytes of the header of a request
 	maxStreams  = 16               // responses with stats, events or sitemaps at once
-	spareConns  = 1000             // connections beside those that wait for a turn
+	spareConns  = 1000             // connections beside those that wait for a turn; further ones are accepted later
 	readTime    = 10 * time.Second // for the header of a request, and for its body
 	writeTime   = time.Minute      // for a part of a response
 	stopTime    = 10 * time.Second // how long a service that ends waits for its open turns
@@ -131,17 +133,15 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serve serves a listener until ctx ends, or until failed returns an error.
 func (s *service) serve(ctx context.Context, l net.Listener, failed <-chan error, log *slog.Logger) error {
 	s.guard.local = l.Addr().Network() != "unix"
-	limit := &connectionLimit{max: int64(cap(s.turns.places)) + spareConns}
 	server := &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: readTime,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    maxHeader,
-		ConnState:         limit.changed,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(l) }()
+	go func() { ended <- server.Serve(netutil.LimitListener(l, cap(s.turns.places)+spareConns)) }()
 	var err error
 	select {
 	case <-ctx.Done():

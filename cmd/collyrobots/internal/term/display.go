@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 )
 
 // A Display shows the progress of a program. On a terminal, the last few lines are rewritten in
@@ -17,6 +18,9 @@ type Display struct {
 	live bool
 	size func() int // returns the number of columns of the terminal
 
+	quit  chan struct{}  // closed by Close
+	ended sync.WaitGroup // the goroutines of Every
+
 	mu    sync.Mutex
 	shown []int // the widths of the lines that the next Show rewrites
 }
@@ -24,7 +28,28 @@ type Display struct {
 // NewDisplay returns a display on w. It is live if w is a terminal that can move its cursor.
 func NewDisplay(w io.Writer) *Display {
 	kind := os.Getenv("TERM")
-	return &Display{w: w, live: Width(w) > 0 && kind != "" && kind != "dumb", size: func() int { return Width(w) }}
+	return &Display{
+		w:    w,
+		live: Width(w) > 0 && kind != "" && kind != "dumb",
+		size: func() int { return Width(w) },
+		quit: make(chan struct{}),
+	}
+}
+
+// Every calls a function from time to time, until Close is called.
+func (d *Display) Every(interval time.Duration, f func(now time.Time)) {
+	d.ended.Go(func() {
+		ticker := time.NewTicker(interval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-d.quit:
+				return
+			case now := <-ticker.C:
+				f(now)
+			}
+		}
+	})
 }
 
 // Live reports whether [Display.Show] shows anything. If not, a program should write important
@@ -85,8 +110,10 @@ func (d *Display) keep(text []byte) error {
 	return err
 }
 
-// Close removes the lines that are rewritten.
+// Close ends Every and removes the lines that are rewritten. It must be called once.
 func (d *Display) Close() {
+	close(d.quit)
+	d.ended.Wait()
 	if d.live {
 		d.Show()
 	}

@@ -1,26 +1,17 @@
 package term
 
 import (
-	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 )
 
 // Seconds is a time.Duration that is a number of seconds in JSON, such as 0.25.
 type Seconds time.Duration
 
-// MarshalJSON implements json.Marshaler. The number is exact and has no exponent.
+// MarshalJSON implements json.Marshaler. The number has no exponent.
 func (s Seconds) MarshalJSON() ([]byte, error) {
-	sign := ""
-	rest := uint64(s)
-	if s < 0 {
-		sign = "-"
-		rest = -rest
-	}
-	text := fmt.Sprintf("%s%d.%09d", sign, rest/1e9, rest%1e9)
-	return []byte(strings.TrimSuffix(strings.TrimRight(text, "0"), ".")), nil
+	return strconv.AppendFloat(nil, time.Duration(s).Seconds(), 'f', -1, 64), nil
 }
 
 // UnmarshalJSON implements json.Unmarshaler, for numbers without an exponent.
@@ -49,6 +40,14 @@ func Duration(d time.Duration) string {
 		return inUnits(d, day, "d", time.Hour, "h")
 	}
 	return inUnits(d, 365*day, "y", day, "d")
+}
+
+// Delay returns d like Duration, or "" if there is no delay.
+func Delay(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return Duration(d)
 }
 
 // inUnits returns d in two units. It leaves out the smaller one if its number is zero.

@@ -19,7 +19,7 @@ type Table struct {
 type Column struct {
 	Head  string
 	Right bool // the cells are aligned to the right
-	Least int  // cells may be cut to this width, or to half of it if nothing else helps; if 0, they are not cut
+	Least int  // cells may be cut to this width; if 0, they are not cut
 	Spare bool // the column may be left out
 
 	Paint func(cell string) string // colors a cell; if nil, cells are not colored
@@ -76,9 +76,9 @@ func (t *Table) paint(i int, cell string) string {
 	return cell
 }
 
-// fit returns the indexes of the columns to show, and the widths of all columns. It tries three
-// ways: first the last column is beside the others, and spare columns are left out one by one. Then
-// the last column is below the others. Then the columns are cut to half of their Least.
+// fit returns the indexes of the columns to show, and the widths of all columns. First the last column is
+// beside the others, and spare columns are left out one by one. If that is not enough, the last column
+// is below the others.
 func (t *Table) fit(width int) (shown []int, widths []int) {
 	natural := t.naturalWidths()
 	for i := range t.columns {
@@ -91,7 +91,7 @@ func (t *Table) fit(width int) (shown []int, widths []int) {
 	}
 	for {
 		widths = slices.Clone(natural)
-		if t.shrink(shown, widths, width, limits{tail: leastTail, divisor: 1}) {
+		if t.shrink(shown, widths, width, leastTail) {
 			return shown, widths
 		}
 		spare := len(shown) - 1
@@ -104,9 +104,7 @@ func (t *Table) fit(width int) (shown []int, widths []int) {
 		shown = slices.Delete(shown, spare, spare+1)
 	}
 	widths = slices.Clone(natural)
-	if !t.shrink(shown, widths, width, limits{tail: -tableGap, divisor: 1}) {
-		t.shrink(shown, widths, width, limits{tail: -tableGap, divisor: 2})
-	}
+	t.shrink(shown, widths, width, -tableGap)
 	return shown, widths
 }
 
@@ -127,26 +125,20 @@ func (t *Table) naturalWidths() []int {
 	return widths
 }
 
-// limits say how far shrink may go.
-type limits struct {
-	tail    int // the width that is enough for the last column; -tableGap if it is below the others
-	divisor int // a column may be cut to its Least divided by this
-}
-
-// shrink reduces the widths of columns, the widest first, until the table fits into width. It
-// reports whether the table fits.
-func (t *Table) shrink(shown, widths []int, width int, l limits) bool {
+// shrink reduces the widths of columns, the widest first, until the table fits into width, with a last
+// column of the given width. It reports whether the table fits.
+func (t *Table) shrink(shown, widths []int, width, tail int) bool {
 	for {
 		total := tableIndent - tableGap
 		widest := -1
 		for _, i := range shown {
 			total += tableGap
 			if i == len(t.columns)-1 && !t.columns[i].Right {
-				total += min(l.tail, widths[i])
+				total += min(tail, widths[i])
 			} else {
 				total += widths[i]
 			}
-			least := t.columns[i].Least / l.divisor
+			least := t.columns[i].Least
 			if least > 0 && widths[i] > least && (widest < 0 || widths[i] > widths[widest]) {
 				widest = i
 			}
@@ -206,13 +198,14 @@ func (t *Table) printTail(w io.Writer, line string, begin int, cell string, widt
 // Paragraph writes a text, which must be [Safe], in lines that fit into width. All lines except the
 // first are indented.
 func Paragraph(w io.Writer, text string, indent, width int) {
+	PaintedParagraph(w, text, indent, width, "", "")
+}
+
+// PaintedParagraph is like Paragraph, but writes painted in place of the first occurrence of a word.
+func PaintedParagraph(w io.Writer, text string, indent, width int, word, painted string) {
 	if width > 0 {
 		width = max(width-indent, 10)
 	}
-	for i, line := range Wrap(text, width) {
-		if i > 0 {
-			line = strings.Repeat(" ", indent) + line
-		}
-		fmt.Fprintln(w, line)
-	}
+	lines := strings.Join(Wrap(text, width), "\n"+strings.Repeat(" ", indent))
+	fmt.Fprintln(w, strings.Replace(lines, word, painted, 1))
 }

@@ -9,10 +9,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf16"
-	"unicode/utf8"
 )
 
 // Safe returns text as one line that cannot control a terminal. It replaces characters that are not
@@ -20,52 +20,12 @@ import (
 // call it for everything from the network or the command line that they print.
 func Safe(text string) string {
 	text = withoutPasswords(text)
-	if strings.IndexFunc(text, isUnsafe) < 0 {
-		return text
-	}
-	var b strings.Builder
-	for _, piece := range pieces(text) {
-		r, size := utf8.DecodeRuneInString(piece)
-		isReplacement := r == utf8.RuneError && size > 1 // the character U+FFFD itself
-		if !isUnsafe(r) || isReplacement {
-			b.WriteString(piece)
-		} else {
-			b.WriteString(escape(r, piece))
-		}
-	}
-	return b.String()
+	quoted := strconv.Quote(text)
+	return withoutQuotes.Replace(quoted[1 : len(quoted)-1])
 }
 
-// isUnsafe reports whether r must be escaped. Bytes that are not valid UTF-8 are passed as
-// utf8.RuneError.
-func isUnsafe(r rune) bool { return !unicode.IsPrint(r) || r == utf8.RuneError }
-
-// pieces splits text into characters, and into single bytes where it is not valid UTF-8.
-func pieces(text string) (pieces []string) {
-	for text != "" {
-		_, size := utf8.DecodeRuneInString(text)
-		pieces = append(pieces, text[:size])
-		text = text[size:]
-	}
-	return pieces
-}
-
-// escape returns the escape for a piece, which is the character r or an invalid byte.
-func escape(r rune, piece string) string {
-	switch {
-	case r == '\n':
-		return `\n`
-	case r == '\r':
-		return `\r`
-	case r == '\t':
-		return `\t`
-	case r == utf8.RuneError, r < utf8.RuneSelf:
-		return fmt.Sprintf(`\x%02x`, piece[0])
-	case r > 0xffff:
-		return fmt.Sprintf(`\U%08x`, r)
-	}
-	return fmt.Sprintf(`\u%04x`, r)
-}
+// withoutQuotes undoes the escapes of strconv.Quote for printable characters.
+var withoutQuotes = strings.NewReplacer(`\\`, `\`, `\"`, `"`)
 
 // Fprintf is like fmt.Fprintf but makes arguments [Safe] that are strings, errors or have a String
 // method. It does not change the format.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/frontier"
 	"github.com/collyrobots/collyrobots/store/urlstore"
+	"github.com/collyrobots/collyrobots/store/urlstore/urlstoretest"
 )
 
 // open opens a frontier that is closed when the test ends.
@@ -83,6 +84,46 @@ func finish(t *testing.T, f *frontier.Frontier, p *urlstore.Page, result urlstor
 	}
 }
 
+// TestContract checks the contract of urlstore.Store.
+func TestContract(t *testing.T) {
+	urlstoretest.Run(t, func(t *testing.T) func() urlstore.Store {
+		dir := t.TempDir()
+		var f *frontier.Frontier
+		return func() urlstore.Store {
+			if f != nil {
+				if err := f.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f = open(t, dir)
+			return f
+		}
+	})
+}
+
+// TestNextReturns checks the error of a call of Next whose context ends, and of one that waits when
+// the frontier is closed.
+func TestNextReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := open(t, t.TempDir())
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cause := errors.New("the cause")
+		cancel(cause)
+		if _, err := f.Next(ctx); err != cause {
+			t.Errorf("Next: %v, want the cause", err)
+		}
+		add(t, f, "http://a.test/")
+		next(t, f, "http://a.test/", 0)
+		time.AfterFunc(time.Second, func() { f.Close() })
+		if _, err := f.Next(t.Context()); !errors.Is(err, frontier.ErrClosed) {
+			t.Errorf("Next: %v, want ErrClosed", err)
+		}
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestPaceOfOddTimes passes times to Pace that are far from now. The zero time means now.
 func TestPaceOfOddTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -102,24 +143,6 @@ func TestPaceOfOddTimes(t *testing.T) {
 	})
 }
 
-func TestHostIsPaced(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := open(t, t.TempDir())
-		add(t, f, "http://a.test/1", "http://a.test/2", "http://a.test/3")
-		p := next(t, f, "http://a.test/1", 0)
-		none(t, f, time.Minute) // the host is unknown
-		f.Pace("a.test", time.Now().Add(time.Second), true)
-		q := next(t, f, "http://a.test/2", 900*time.Millisecond)
-		none(t, f, time.Minute) // one request may be in flight
-		finish(t, f, p, urlstore.Done)
-		none(t, f, time.Minute)
-		finish(t, f, q, urlstore.Done)
-		p = next(t, f, "http://a.test/3", 0)
-		finish(t, f, p, urlstore.Done)
-		end(t, f)
-	})
-}
-
 func TestHostsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, t.TempDir())
@@ -135,19 +158,6 @@ func TestHostsTakeTurns(t *testing.T) {
 	})
 }
 
-func TestHostThatMayStartSoonestComesFirst(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := open(t, t.TempDir())
-		add(t, f, "http://a.test/1", "http://b.test/1", "http://c.test/1")
-		f.Pace("a.test", time.Now().Add(3*time.Second), true)
-		f.Pace("b.test", time.Now().Add(time.Second), true)
-		f.Pace("c.test", time.Now().Add(2*time.Second), true)
-		next(t, f, "http://b.test/1", 900*time.Millisecond)
-		next(t, f, "http://c.test/1", time.Second)
-		next(t, f, "http://a.test/1", time.Second)
-	})
-}
-
 func TestWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := open(t, t.TempDir(), frontier.Window(2))
@@ -157,145 +167,6 @@ func TestWindow(t *testing.T) {
 		none(t, f, time.Hour)
 		time.AfterFunc(time.Second, func() { finish(t, f, p, urlstore.Done) })
 		next(t, f, "http://c.test/", time.Second)
-	})
-}
-
-func TestFailedPagePauses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := open(t, t.TempDir())
-		add(t, f, "http://a.test/1", "http://a.test/2", "http://a.test/3")
-		f.Pace("a.test", time.Now(), false)
-		p := next(t, f, "http://a.test/1", 0)
-		finish(t, f, p, urlstore.Failed)
-		q := next(t, f, "http://a.test/2", 0)
-		none(t, f, 5*time.Second) // one page at a time, because the host has not answered since
-		finish(t, f, q, urlstore.Done)
-		finish(t, f, next(t, f, "http://a.test/3", 0), urlstore.Done)
-		p = next(t, f, "http://a.test/1", 5*time.Second)
-		if p.Attempts != 1 {
-			t.Errorf("%d attempts, want 1", p.Attempts)
-		}
-		finish(t, f, p, urlstore.Failed)
-		p = next(t, f, "http://a.test/1", time.Minute)
-		finish(t, f, p, urlstore.Failed)
-		end(t, f)
-		if s := f.Stats(); s.Failed != 1 || s.Done != 2 || s.Waiting != 0 || s.Out != 0 {
-			t.Errorf("%+v", s)
-		}
-	})
-}
-
-func TestNextEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := open(t, t.TempDir())
-		end(t, f)
-		add(t, f, "http://a.test/")
-		p := next(t, f, "http://a.test/", 0)
-		time.AfterFunc(time.Second, func() { finish(t, f, p, urlstore.Denied) })
-		start := time.Now()
-		end(t, f)
-		if waited := time.Since(start); waited != time.Second {
-			t.Errorf("Next returned after %v, want 1s", waited)
-		}
-		ctx, cancel := context.WithCancelCause(t.Context())
-		cause := errors.New("the cause")
-		cancel(cause)
-		if _, err := f.Next(ctx); err != cause {
-			t.Errorf("Next: %v, want the cause", err)
-		}
-		add(t, f, "http://a.test/2")
-		next(t, f, "http://a.test/2", 0)
-		time.AfterFunc(time.Second, func() { f.Close() })
-		if _, err := f.Next(t.Context()); !errors.Is(err, frontier.ErrClosed) {
-			t.Errorf("Next: %v, want ErrClosed", err)
-		}
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-func TestAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		f := open(t, dir, frontier.MaxDepth(5))
-		again := func(url string) *urlstore.Page {
-			t.Helper()
-			p := &urlstore.Page{URL: url, Depth: 1}
-			if err := f.Again(p); err != nil {
-				t.Fatal(err)
-			}
-			return p
-		}
-		stats := func(want urlstore.Stats) {
-			t.Helper()
-			got := f.Stats()
-			got.Hosts, got.Oldest = 0, time.Time{}
-			if got != want {
-				t.Errorf("got %+v, want %+v", got, want)
-			}
-		}
-		p := again("http://a.test/unknown")
-		stats(urlstore.Stats{Out: 1})
-		q := again("http://a.test/unknown")
-		stats(urlstore.Stats{Out: 1})
-		finish(t, f, p, urlstore.Failed)
-		stats(urlstore.Stats{Out: 1})
-		finish(t, f, q, urlstore.Done)
-		finish(t, f, q, urlstore.Failed) // no effect
-		stats(urlstore.Stats{Done: 1})
-		p = again("http://a.test/unknown")
-		stats(urlstore.Stats{Out: 1})
-		finish(t, f, p, urlstore.Returned)
-		stats(urlstore.Stats{Waiting: 1})
-		finish(t, f, again("http://a.test/unknown"), urlstore.Postponed)
-		stats(urlstore.Stats{Waiting: 1})
-		p = again("http://a.test/unknown")
-		stats(urlstore.Stats{Out: 1})
-		finish(t, f, p, urlstore.Failed)
-		stats(urlstore.Stats{Waiting: 1})
-		p = again("http://a.test/unknown") // it pauses
-		none(t, f, time.Minute)
-		finish(t, f, &urlstore.Page{URL: p.URL}, urlstore.Done) // found by its URL
-		end(t, f)
-		stats(urlstore.Stats{Done: 1})
-		if added, err := f.Add(&urlstore.Page{URL: "http://a.test/deep", Depth: 6}); !added || err != nil {
-			t.Fatal(added, err)
-		}
-		p = again("http://a.test/deep")
-		stats(urlstore.Stats{Done: 1, Out: 1})
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
-		f = open(t, dir)
-		finish(t, f, next(t, f, p.URL, 0), urlstore.Done)
-		end(t, f)
-		stats(urlstore.Stats{Done: 2})
-	})
-}
-
-func TestPostponedPageWaitsForTheNextRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		f := open(t, dir, frontier.Window(1))
-		add(t, f, "http://a.test/1", "http://a.test/2", "http://b.test/")
-		p := next(t, f, "http://a.test/1", 0)
-		finish(t, f, p, urlstore.Postponed)
-		q := next(t, f, "http://b.test/", 0)
-		finish(t, f, q, urlstore.Postponed)
-		finish(t, f, next(t, f, "http://a.test/2", 0), urlstore.Done)
-		end(t, f)
-		finish(t, f, q, urlstore.Done)
-		end(t, f)
-		if s := f.Stats(); s.Waiting != 1 || s.Out != 0 || s.Done != 2 {
-			t.Errorf("%+v", s)
-		}
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
-		f = open(t, dir)
-		finish(t, f, next(t, f, "http://a.test/1", 0), urlstore.Done)
-		end(t, f)
 	})
 }
 

@@ -4,55 +4,10 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/collyrobots/collyrobots/frontier"
 	"github.com/collyrobots/collyrobots/store/urlstore"
 )
-
-func TestPagesOutWaitAfterRestart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		f := open(t, dir)
-		found := time.Now()
-		full := &urlstore.Page{
-			URL:       "http://a.test/1#fragment",
-			Collector: 3,
-			Depth:     7,
-			From:      "b.test",
-			Request:   []byte(`{"URL":"http://a.test/1"}`),
-		}
-		if added, err := f.Add(full); !added || err != nil {
-			t.Fatal(added, err)
-		}
-		add(t, f, "http://a.test/2", "http://a.test/3", "http://b.test/4")
-		next(t, f, full.URL, 0)
-		finish(t, f, next(t, f, "http://b.test/4", 0), urlstore.Done)
-		if err := f.Close(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Hour)
-		f = open(t, dir)
-		want := urlstore.Stats{Waiting: 3, Done: 1, Hosts: 1, Oldest: found}
-		if s := f.Stats(); fmt.Sprint(s) != fmt.Sprint(want) {
-			t.Errorf("got %+v, want %+v", s, want)
-		}
-		if n := f.Waiting("a.test"); n != 3 {
-			t.Errorf("%d pages wait, want 3", n)
-		}
-		got := next(t, f, full.URL, 0)
-		if fmt.Sprint(*got) != fmt.Sprint(*full) {
-			t.Errorf("got %+v, want %+v", *got, *full)
-		}
-		again := &urlstore.Page{URL: "HTTP://A.TEST:80/1", Collector: 3}
-		if added, err := f.Add(again); added || err != nil {
-			t.Errorf("Add = %v, %v, want false", added, err)
-		}
-		if s := f.Stats(); s.Duplicates != 1 {
-			t.Errorf("%d duplicates, want 1", s.Duplicates)
-		}
-	})
-}
 
 func TestManyPagesOfOneHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

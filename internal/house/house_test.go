@@ -55,7 +55,9 @@ const importRules = `
 
 	# The contracts of the options Frontier and SharedPace.
 	store/urlstore:    ./dialect ./store ./internal/redact ./internal/weburl !net/http !log
+	store/urlstore/urlstoretest: ./store/storetest ./store/urlstore
 	store/pacer:       !net/http !log
+	store/pacer/pacertest: ./store/pacer
 
 	# Durable records. A back end with many dependencies is a separate module.
 	store:             !net/http !log
@@ -201,9 +203,6 @@ const importRules = `
 
 	# The service for crawlers in other languages.
 	cmd/collyrobots/internal/serve:    . ./audit ./report ./cmd/collyrobots/internal/cli ./cmd/collyrobots/internal/input ./sitemap ./store ./store/redisstore ./view github.com/redis/go-redis/v9 github.com/redis/go-redis/v9/logging golang.org/x/net/netutil
-
-	# Spiders that are stopped and continued with a urlstore.Store, for tests.
-	internal/e2e/frontiertest: . ./report ./store/urlstore ./dialect ./internal/e2e/kit ./robotstest github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/extensions github.com/gocolly/colly/v2/proxy github.com/gocolly/colly/v2/queue github.com/gocolly/colly/v2/storage
 
 	# What the tests of the public API share. Their packages, internal/e2e/*, have only tests.
 	internal/e2e/kit: . ./report ./store ./store/pacer ./store/urlstore ./dialect ./robotstest ./usage ./webbotauth github.com/gocolly/colly/v2 golang.org/x/net/dns/dnsmessage

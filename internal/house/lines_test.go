@@ -19,18 +19,18 @@ type lines struct {
 // budget is how many lines each module may have. Lower a number when the module has become smaller.
 // A commit that raises a number says what the lines buy.
 var budget = map[string]lines{
-	".":                   {product: 53050, tests: 66300},
+	".":                   {product: 53200, tests: 66350},
 	".ci/tools":           {product: 1000, tests: 300},
 	"audit":               {product: 4300, tests: 5750},
 	"cmd/collyrobots":     {product: 10900, tests: 7400},
 	"examples/more":       {product: 600, tests: 500},
-	"frontier":            {product: 3600, tests: 3000},
+	"frontier":            {product: 3550, tests: 2850},
 	"hostqueue":           {product: 1600, tests: 1800},
 	"internal/benchmarks": {product: 800, tests: 2500},
-	"internal/interop":    {product: 200, tests: 2700},
+	"internal/interop":    {product: 200, tests: 2650},
 	"metrics/otel":        {product: 600, tests: 1000},
 	"metrics/prom":        {product: 200, tests: 700},
-	"store/redisstore":    {product: 1100, tests: 2400},
+	"store/redisstore":    {product: 1050, tests: 2350},
 }
 
 // TestLines prints how many lines each module has, as wc -l counts them, and checks that no module

@@ -1,6 +1,6 @@
 // Package pacer has the contract between the option SharedPace of package collyrobots and a server
 // that several processes share. Package github.com/collyrobots/collyrobots/store/redisstore
-// implements it with Redis.
+// implements it with Redis. Package pacertest tests whether an implementation keeps the contract.
 package pacer
 
 import (

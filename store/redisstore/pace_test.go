@@ -17,6 +17,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/store"
 	"github.com/collyrobots/collyrobots/store/pacer"
+	"github.com/collyrobots/collyrobots/store/pacer/pacertest"
 	"github.com/collyrobots/collyrobots/store/redisstore"
 )
 
@@ -38,6 +39,13 @@ func pair(t *testing.T, options ...redisstore.Option) (a, b *redisstore.Store) {
 	a, b = open(t, server.client(t), options...), open(t, server.client(t), options...)
 	time.Sleep(settled)
 	return a, b
+}
+
+// TestPacer checks the contract of the interface.
+func TestPacer(t *testing.T) {
+	pacertest.RunRealTime(t, func(t *testing.T) (a, b pacer.Pacer) {
+		return pair(t, redisstore.Lease(3*time.Second/2))
+	})
 }
 
 func mustAcquire(t *testing.T, s *redisstore.Store, delay time.Duration) pacer.Lease {
@@ -119,57 +127,8 @@ func lateness() (sum func() time.Duration) {
 	}
 }
 
-// TestOneAtATime checks that the next request may start one delay after the last one has ended.
-func TestOneAtATime(t *testing.T) {
-	t.Parallel()
-	a, b := pair(t)
-	var l pacer.Lease
-	began := time.Now()
-	takes(t, 0, func() { l = mustAcquire(t, a, delay) })
-	if until := l.Deadline().Add(-29 * time.Second); until.Before(began) || until.After(time.Now()) {
-		t.Errorf("the deadline is %v", l.Deadline())
-	}
-	if !l.Valid() && time.Since(began) < time.Second {
-		t.Error("the lease is not valid")
-	}
-	time.AfterFunc(300*time.Millisecond, func() { l.Release(true, delay, time.Time{}) })
-	takes(t, 300*time.Millisecond+delay, func() { mustAcquire(t, b, delay).Release(true, delay, time.Time{}) })
-	if l.Valid() {
-		t.Error("a lease is valid after its release")
-	}
-	l.Release(true, time.Hour, time.Now().Add(time.Hour)) // a second Release has no effect
-	takes(t, delay, func() { mustAcquire(t, a, delay) })
-}
-
-// TestUnsent checks that a lease that was not used does not make the next request wait.
-func TestUnsent(t *testing.T) {
-	t.Parallel()
-	const delay = 2 * time.Second // long enough that a slow answer is not mistaken for it
-	a, b := pair(t)
-	mustAcquire(t, a, delay).Release(false, delay, time.Time{})
-	takes(t, 0, func() { mustAcquire(t, b, delay).Release(false, delay, time.Time{}) })
-}
-
-// TestLongestDelay checks that the longest of the requested delays applies to all processes.
-func TestLongestDelay(t *testing.T) {
-	t.Parallel()
-	a, b := pair(t)
-	mustAcquire(t, a, delay).Release(true, delay, time.Time{})
-	takes(t, 3*delay, func() { mustAcquire(t, b, 3*delay).Release(true, delay, time.Time{}) })
-	takes(t, 3*delay, func() { mustAcquire(t, a, delay).Release(true, 4*delay, time.Time{}) })
-	takes(t, 4*delay, func() { mustAcquire(t, b, 0).Release(true, 0, time.Time{}) })
-}
-
-// TestRetryAfter checks that all processes keep a Retry-After that one of them received.
-func TestRetryAfter(t *testing.T) {
-	t.Parallel()
-	a, b := pair(t)
-	mustAcquire(t, a, delay).Release(true, delay, time.Now().Add(time.Second))
-	takes(t, time.Second, func() { mustAcquire(t, b, delay).Release(true, delay, time.Time{}) })
-}
-
-// TestNoDelay checks that a host without a delay is not held. A delay or a Retry-After that another
-// process reports still applies.
+// TestNoDelay checks that a host without a delay is not held in Redis. A delay or a Retry-After that
+// another process reports applies to the leases without a delay.
 func TestNoDelay(t *testing.T) {
 	t.Parallel()
 	server := newServer(t)
@@ -194,23 +153,6 @@ func TestNoDelay(t *testing.T) {
 	time.Sleep(fresh)
 	takes(t, 2*time.Second-fresh, func() { mustAcquire(t, b, 0).Release(true, 0, time.Time{}) })
 	takes(t, delay, func() { mustAcquire(t, b, 0).Release(true, 0, time.Time{}) })
-}
-
-// TestOneFetch checks that a delay of a millisecond, as it is used for robots.txt, holds the host
-// for one request and is not remembered.
-func TestOneFetch(t *testing.T) {
-	t.Parallel()
-	a, b := pair(t)
-	l := mustAcquire(t, a, time.Millisecond)
-	if l.Deadline().IsZero() {
-		t.Error("the host is not held")
-	}
-	time.AfterFunc(delay, func() { l.Release(true, 0, time.Time{}) })
-	takes(t, delay, func() {
-		if l := mustAcquire(t, b, 0); !l.Deadline().IsZero() {
-			t.Error("the host is held for a page without a delay")
-		}
-	})
 }
 
 // TestReadOnly checks that a read-only server grants nothing, even if nothing has to be written. It
@@ -288,27 +230,6 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// TestVanished checks that a lease that is not released expires, and that the delay is kept after
-// it.
-func TestVanished(t *testing.T) {
-	t.Parallel()
-	const length = 600 * time.Millisecond
-	a, b := pair(t, redisstore.Lease(length))
-	l := mustAcquire(t, a, delay)
-	asked := func(l pacer.Lease) { // a lease begins when Redis grants it, which is before Acquire returns
-		lastAcquired.Store(t, l.Deadline().Add(-length*9/10))
-	}
-	asked(l)
-	var other pacer.Lease
-	takes(t, length+delay, func() { other = mustAcquire(t, b, delay) })
-	asked(other)
-	if l.Valid() || time.Until(l.Deadline()) > 0 {
-		t.Error("the expired lease is still valid")
-	}
-	l.Release(true, delay, time.Time{}) // b holds the host now
-	takes(t, length+delay, func() { mustAcquire(t, a, delay) })
-}
-
 // TestNotUsedAtOnce checks that a lease is valid for a second, even if it does not hold the host.
 func TestNotUsedAtOnce(t *testing.T) {
 	t.Parallel()
@@ -326,26 +247,18 @@ func TestNotUsedAtOnce(t *testing.T) {
 	}
 }
 
-// TestWaitEnds checks that a waiting Acquire returns when its context ends or the Store is closed.
+// TestWaitEnds checks that a waiting Acquire returns when the Store is closed.
 func TestWaitEnds(t *testing.T) {
 	t.Parallel()
 	a, b := pair(t)
 	mustAcquire(t, a, delay)
-	mine := errors.New("mine")
-	waiting, cancel := context.WithCancelCause(ctx)
-	time.AfterFunc(delay, func() { cancel(mine) })
-	takes(t, delay, func() {
-		if _, err := b.Acquire(waiting, "host", delay); !errors.Is(err, mine) {
-			t.Error(err)
-		}
-	})
 	time.AfterFunc(delay, func() { b.Close() })
 	takes(t, delay, func() {
 		if _, err := b.Acquire(ctx, "host", delay); !errors.Is(err, store.ErrClosed) {
 			t.Error(err)
 		}
 	})
-	if _, err := b.Acquire(waiting, "host", delay); !errors.Is(err, store.ErrClosed) {
+	if _, err := b.Acquire(ctx, "host", delay); !errors.Is(err, store.ErrClosed) {
 		t.Error(err)
 	}
 }

@@ -1,6 +1,6 @@
 // Package urlstore has the contract between the option Frontier of package collyrobots and a store
 // that keeps the pages of a crawl. Package github.com/collyrobots/collyrobots/frontier is such a
-// store, on disk.
+// store, on disk. Package urlstoretest tests whether a store keeps the contract.
 package urlstore
 
 import (
@@ -32,13 +32,14 @@ type Store interface {
 
 	// Next waits until the turn of a page has come, and hands it out. It returns io.EOF when no page
 	// waits and no page is out. Pages that a budget excludes do not count as waiting, and pages that
-	// are postponed do not count as out.
+	// are postponed do not count as out. If ctx ends, it returns the cause or the error of ctx.
 	Next(ctx context.Context) (*Page, error)
 
 	// End says how an attempt to fetch p has ended. It has no effect if p is not out.
 	End(p *Page, result Result) error
 
-	// Pace says that a request to a host has had its response. The next one may start at next. If
+	// Pace says that a request to a host has had its response. The next one may start at next. Its
+	// page may be handed out less than a second earlier, because it waits again before it is sent. If
 	// alone is true, the next page of the host is not handed out while an earlier one has had no
 	// response.
 	Pace(host string, next time.Time, alone bool)

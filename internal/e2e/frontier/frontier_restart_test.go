@@ -5,27 +5,62 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gocolly/colly/v2"
+	"github.com/gocolly/colly/v2/storage"
+
 	"github.com/collyrobots/collyrobots"
-	"github.com/collyrobots/collyrobots/internal/e2e/frontiertest"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/store"
 	"github.com/collyrobots/collyrobots/store/urlstore"
+	"github.com/collyrobots/collyrobots/store/urlstore/urlstoretest"
 )
 
-// keptInMemory is a kit.MemoryStore that survives the runs of a crawl.
-type keptInMemory struct{ store *kit.MemoryStore }
-
-func (k *keptInMemory) Open(*testing.T) urlstore.Store {
-	k.store = k.store.Reopen()
-	return k.store
+// TestMemoryStore checks the store of the tests.
+func TestMemoryStore(t *testing.T) {
+	urlstoretest.Run(t, func(t *testing.T) func() urlstore.Store {
+		s := kit.NewMemoryStore()
+		return func() urlstore.Store {
+			s.Close()
+			s = s.Reopen()
+			return s
+		}
+	})
 }
 
-func (k *keptInMemory) Drop(*testing.T) { k.store.Close() }
+// surviving is a storage of visited URLs that an earlier run has initialized.
+type surviving struct{ storage.Storage }
 
-// TestFrontierRestarts runs programs that are stopped and continued.
-func TestFrontierRestarts(t *testing.T) {
-	frontiertest.Run(t, func(*testing.T) frontiertest.Store { return &keptInMemory{store: kit.NewMemoryStore()} })
+func (surviving) Init() error { return nil }
+
+// TestFrontierStorageSurvives checks that a run continues although its first Visit returns an error, because
+// the storage of the collector knows the page from an earlier run, which was killed.
+func TestFrontierStorageSurvives(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": {
+		"/robots.txt": "User-agent: *\nCrawl-delay: 2\n", "/": robotstest.Page("/1", "/2", "/3"), "*": robotstest.Page(),
+	}}, func(t *testing.T, web *robotstest.Web) {
+		visited := new(storage.InMemoryStorage)
+		kit.Must(t, visited.Init())
+		pages := kit.NewMemoryStore()
+		for range 3 {
+			r := &kit.Run{T: t, Web: web}
+			r.Plug(collyrobots.Frontier(pages))
+			c := r.Collector(colly.Async())
+			kit.Must(t, c.SetStorage(surviving{visited}))
+			c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+			r.Attach(c)
+			kill := time.AfterFunc(5*time.Second, func() {
+				pages.Close()
+				r.Unplug()
+			})
+			c.Visit("http://a.test/")
+			c.Wait()
+			kill.Stop()
+			r.Unplug()
+			pages = pages.Reopen()
+		}
+		kit.WantStates(t, pages, "done: / /1 /2 /3")
+	})
 }
 
 // TestFrontierKeepsPace checks that a run with Frontier alone keeps the delay after the run before, and

@@ -94,31 +94,39 @@ func TestFrontierOnRequest(t *testing.T) {
 	})
 }
 
-// Without the records of visits, the parent of a page would be done before the page is recorded.
+// TestFrontierLosesNoLink checks that a page is not done before the pages that it links to are
+// recorded. If the plugin is closed before, the page waits for the next run.
 func TestFrontierLosesNoLink(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {
-		"/robots.txt": kit.NoDenys, "/": robotstest.Page("/child"), "/child": robotstest.Page(),
-	}}, func(t *testing.T, web *robotstest.Web) {
-		store := kit.NewMemoryStore()
-		unblock := make(chan struct{})
-		c := kit.Start(t, web, nil)
-		c.Robots.Close()
-		c.Async = true
-		c.OnRequest(func(r *colly.Request) {
-			if r.URL.Path == "/child" {
-				<-unblock
-			}
+	for name, want := range map[string]string{"the link arrives": "done: / /child", "Close comes first": "waits: /"} {
+		t.Run(name, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{
+				"a.test": {"/robots.txt": kit.NoDenys, "/": robotstest.Page("/child"), "/child": robotstest.Page()},
+			}, func(t *testing.T, web *robotstest.Web) {
+				store := kit.NewMemoryStore()
+				unblock := make(chan struct{})
+				c := kit.Start(t, web, nil)
+				c.Robots.Close()
+				c.Async = true
+				c.OnRequest(func(r *colly.Request) {
+					if r.URL.Path == "/child" {
+						<-unblock
+					}
+				})
+				robots, err := collyrobots.WithRobots(c.Collector.Collector, collyrobots.Frontier(store))
+				kit.Must(t, err)
+				c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+				kit.Must(t, c.Visit("http://a.test/"))
+				time.Sleep(time.Second)
+				kit.WantStates(t, store, "out: /")
+				if name == "Close comes first" {
+					kit.Must(t, robots.Close())
+				}
+				close(unblock)
+				c.Wait()
+				kit.WantStates(t, store, want)
+			})
 		})
-		_, err := collyrobots.WithRobots(c.Collector.Collector, collyrobots.Frontier(store))
-		kit.Must(t, err)
-		c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
-		kit.Must(t, c.Visit("http://a.test/"))
-		time.Sleep(time.Second)
-		kit.WantStates(t, store, "out: /")
-		close(unblock)
-		c.Wait()
-		kit.WantStates(t, store, "done: / /child")
-	})
+	}
 }
 
 // Stats and events show the pages that wait on disk.
@@ -133,7 +141,7 @@ func TestFrontierStats(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		s := c.Robots.Stats()
-		want := urlstore.Stats{Waiting: 4, Out: 1}
+		want := urlstore.Stats{Waiting: 4, Out: 1, Hosts: 1, Oldest: time.Now().Add(-time.Second)}
 		if s.Frontier == nil || *s.Frontier != want {
 			t.Errorf("got %+v, want %+v", s.Frontier, want)
 		}

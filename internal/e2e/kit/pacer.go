@@ -30,12 +30,14 @@ type memoryHost struct {
 	delay     time.Duration
 	until     time.Time // when delay is dropped
 	notBefore time.Time
+	free      map[*memoryLease]bool // the leases without a deadline that were not released
 }
 
 type memoryLease struct {
 	pacer    *MemoryPacer
 	host     *memoryHost
 	deadline time.Time
+	sendable time.Time // until then it is valid, if it has no deadline
 	released bool
 }
 
@@ -55,6 +57,9 @@ func Shared(t *testing.T) *MemoryPacer {
 
 func (p *MemoryPacer) Acquire(ctx context.Context, host string, delay time.Duration) (pacer.Lease, error) {
 	for {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		lease, wait, changed, err := p.try(host, delay)
 		if lease != nil || err != nil {
 			return lease, err
@@ -80,7 +85,7 @@ func (p *MemoryPacer) try(name string, delay time.Duration) (pacer.Lease, time.D
 	}
 	now, h := time.Now(), p.hosts[name]
 	if h == nil {
-		h = new(memoryHost)
+		h = &memoryHost{free: make(map[*memoryLease]bool)}
 		p.hosts[name] = h
 	}
 	if h.holder != nil && !now.Before(h.holder.deadline) { // the lease has expired
@@ -96,6 +101,13 @@ func (p *MemoryPacer) try(name string, delay time.Duration) (pacer.Lease, time.D
 	if t := h.end.Add(h.delay); h.delay > 0 && t.After(next) {
 		next = t
 	}
+	if h.delay > time.Millisecond {
+		for l := range h.free {
+			if t := l.sendable.Add(h.delay); t.After(next) {
+				next = t
+			}
+		}
+	}
 	switch {
 	case h.holder != nil:
 		return nil, h.holder.deadline.Sub(now), p.changed, nil
@@ -105,6 +117,9 @@ func (p *MemoryPacer) try(name string, delay time.Duration) (pacer.Lease, time.D
 	l := &memoryLease{pacer: p, host: h}
 	if h.delay > 0 {
 		l.deadline, h.holder = now.Add(p.TTL), l
+	} else {
+		l.sendable = now.Add(time.Second)
+		h.free[l] = true
 	}
 	p.Out++
 	return l, 0, nil, nil
@@ -112,7 +127,13 @@ func (p *MemoryPacer) try(name string, delay time.Duration) (pacer.Lease, time.D
 
 func (l *memoryLease) Deadline() time.Time { return l.deadline }
 
-func (l *memoryLease) Valid() bool { return l.deadline.IsZero() || time.Now().Before(l.deadline) }
+func (l *memoryLease) Valid() bool {
+	until := l.deadline
+	if until.IsZero() {
+		until = l.sendable
+	}
+	return time.Now().Before(until)
+}
 
 func (l *memoryLease) Release(sent bool, delay time.Duration, notBefore time.Time) {
 	p := l.pacer
@@ -123,6 +144,7 @@ func (l *memoryLease) Release(sent bool, delay time.Duration, notBefore time.Tim
 	}
 	l.released = true
 	p.Out--
+	delete(l.host.free, l)
 	if l.host.holder == l { // a lease without a delay, and one that has expired, hold nothing
 		l.host.holder = nil
 	}

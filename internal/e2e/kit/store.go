@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -23,8 +24,9 @@ type MemoryStore struct {
 	changed chan struct{} // closed and replaced at each change
 	closed  bool
 	fail    error // the error of Add; nil if it works
-	stats   urlstore.Stats
 	records store.Store
+
+	duplicates int
 }
 
 // A storedPage is a page and its state.
@@ -47,10 +49,10 @@ const (
 )
 
 type storedHost struct {
-	known   bool // Pace was called
-	next    time.Time
-	alone   bool
-	pending int // pages that were handed out and have had no response
+	next     time.Time
+	alone    bool
+	out      int
+	answered int // the pages that are out and have had a response
 }
 
 // NewMemoryStore returns an empty store.
@@ -107,7 +109,7 @@ func (s *MemoryStore) Add(p *urlstore.Page) (added bool, err error) {
 		}
 		if known := s.find(p); known != nil {
 			p.ID = known.ID
-			s.stats.Duplicates++
+			s.duplicates++
 			return nil
 		}
 		added = true
@@ -119,18 +121,18 @@ func (s *MemoryStore) Add(p *urlstore.Page) (added bool, err error) {
 	return added, err
 }
 
-// identityOf returns what identifies a page among those of its collector.
-func identityOf(p *urlstore.Page) string {
-	if p.Key == "" {
-		return p.URL
-	}
-	return p.Key
+// identify sets Host and Key of a page if they are empty.
+func identify(p *urlstore.Page) {
+	key, host, _ := urlstore.Normalize(p.URL)
+	p.Key = cmp.Or(p.Key, key, p.URL)
+	p.Host = cmp.Or(p.Host, host)
 }
 
 // find returns the page with the collector and the key of p, or nil.
 func (s *MemoryStore) find(p *urlstore.Page) *storedPage {
+	identify(p)
 	i := slices.IndexFunc(s.pages, func(known *storedPage) bool {
-		return known.Collector == p.Collector && identityOf(&known.Page) == identityOf(p)
+		return known.Collector == p.Collector && known.Key == p.Key
 	})
 	if i < 0 {
 		return nil
@@ -170,7 +172,7 @@ func (s *MemoryStore) Again(p *urlstore.Page) error {
 func (s *MemoryStore) handOut(p *storedPage) {
 	p.state = IsOut
 	p.attempts = 1
-	s.host(p.Host).pending++
+	s.host(p.Host).out++
 }
 
 func (s *MemoryStore) host(name string) *storedHost {
@@ -191,7 +193,7 @@ func (s *MemoryStore) due() (next *storedPage, wait time.Duration) {
 			continue
 		}
 		h := s.host(p.Host)
-		if h.alone && h.pending > 0 {
+		if h.alone && h.out > h.answered {
 			continue
 		}
 		left := max(h.next.Sub(now), p.after.Sub(now))
@@ -261,7 +263,8 @@ func (s *MemoryStore) End(p *urlstore.Page, result urlstore.Result) error {
 		}
 		if known.state == IsOut {
 			h := s.host(p.Host)
-			h.pending = max(h.pending-1, 0)
+			h.out--
+			h.answered = max(h.answered-1, 0)
 		}
 		known.state = map[urlstore.Result]PageState{
 			urlstore.Returned:  Waits,
@@ -284,10 +287,9 @@ func (s *MemoryStore) End(p *urlstore.Page, result urlstore.Result) error {
 func (s *MemoryStore) Pace(host string, next time.Time, alone bool) {
 	s.change(func() error {
 		h := s.host(host)
-		h.known = true
 		h.next = next
 		h.alone = alone
-		h.pending = max(h.pending-1, 0)
+		h.answered = min(h.answered+1, h.out)
 		return nil
 	})
 }
@@ -295,11 +297,16 @@ func (s *MemoryStore) Pace(host string, next time.Time, alone bool) {
 func (s *MemoryStore) Stats() urlstore.Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	stats := s.stats
+	stats := urlstore.Stats{Duplicates: s.duplicates}
+	hosts := make(map[string]bool)
 	for _, p := range s.pages {
 		switch p.state {
 		case Waits, Postponed:
 			stats.Waiting++
+			hosts[p.Host] = true
+			if stats.Oldest.IsZero() {
+				stats.Oldest = p.Found
+			}
 		case IsOut:
 			stats.Out++
 		case IsDone:
@@ -310,6 +317,7 @@ func (s *MemoryStore) Stats() urlstore.Stats {
 			stats.Failed++
 		}
 	}
+	stats.Hosts = len(hosts)
 	return stats
 }
 

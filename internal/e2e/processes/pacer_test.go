@@ -21,7 +21,16 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 	"github.com/collyrobots/collyrobots/store"
 	"github.com/collyrobots/collyrobots/store/pacer"
+	"github.com/collyrobots/collyrobots/store/pacer/pacertest"
 )
+
+// TestMemoryPacer checks the Pacer of the tests.
+func TestMemoryPacer(t *testing.T) {
+	pacertest.Run(t, func(t *testing.T) (a, b pacer.Pacer) {
+		p := kit.Shared(t)
+		return p, p
+	})
+}
 
 // processes starts n crawls that share a pacer and a store. As in separate processes, each has its
 // own transport.

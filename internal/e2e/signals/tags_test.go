@@ -114,6 +114,9 @@ func TestEnforceRobotsTags(t *testing.T) {
 					got := web.Log("a.test").SortedURIs()
 					want := append(strings.Fields(test.want), "/robots.txt", "/0")
 					slices.Sort(want)
+					if name == "frontier" {
+						want = slices.Compact(want) // two spellings of a URL are one page of a urlstore.Store
+					}
 					if !slices.Equal(got, want) {
 						t.Errorf("requests %q, want %q", got, want)
 					}

@@ -74,6 +74,18 @@ func TestResume(t *testing.T) {
 			visited: []string{"a.test/1 a.test/2 a.test/3", "", "a.test/1 a.test/2 a.test/4"},
 		},
 		{
+			name:  "a file becomes a redirect to one with the same ETag",
+			files: map[string]any{site + "index.xml": withETag(urlset(site + "1"))},
+			change: func(run int, w *world, _ *Options) {
+				if run == 1 {
+					w.files[site+"index.xml"] = "-> " + site + "map.xml"
+					w.files[site+"map.xml"] = withETag(urlset(site + "2"))
+				}
+			},
+			asked:   []string{"a.test/index.xml", "a.test/index.xml 302 a.test/map.xml", "a.test/index.xml 302 a.test/map.xml"},
+			visited: []string{"a.test/1", "a.test/2", ""},
+		},
+		{
 			name: "the lastmod of an index saves requests",
 			files: map[string]any{
 				site + "index.xml": index("1998-01-01 "+site+"a.xml", "1998-01-01 "+site+"b.xml", "1999-12-31T12:00:00Z "+site+"new.xml"),

@@ -54,9 +54,18 @@ func TestSitemapThatFailsOnce(t *testing.T) {
 // TestSitemapThatFailsBehindARedirect checks that a failure does not repeat the redirects that lead
 // to the sitemap, and that the tries count for all of these requests together.
 func TestSitemapThatFailsBehindARedirect(t *testing.T) {
-	w := newWorld(map[string]any{"http://a.test/index.xml": "-> http://a.test/map.xml", "http://a.test/map.xml": 503}).start(Options{})
-	w.crawl(t.Context(), "http://a.test", "http://a.test/index.xml")
-	w.want(t, "asked", w.asks(), "a.test/index.xml 302 a.test/map.xml 503 a.test/map.xml 503 a.test/map.xml 503")
+	const index = "http://a.test/index.xml"
+	w := newWorld(map[string]any{"http://a.test/map.xml": 503}).start(Options{})
+	answer := any(503)
+	w.get = func(context.Context, *url.URL) error {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.files[index] = answer
+		answer = "-> http://a.test/map.xml"
+		return nil
+	}
+	w.crawl(t.Context(), "http://a.test", index)
+	w.want(t, "asked", w.asks(), "a.test/index.xml 302 a.test/index.xml 503 a.test/map.xml 503 a.test/map.xml 503")
 }
 
 // TestSitemapThatMayNotBeRequested checks that a request that was refused before it was sent is not

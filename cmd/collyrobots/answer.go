@@ -81,12 +81,15 @@ func (a *answer) print(w io.Writer, q *question) {
 	}
 }
 
-// paintVerdict colors a verdict.
+// paintVerdict colors a verdict, and no other text.
 func (q *question) paintVerdict(text string) string {
-	if text == verdict(true) {
+	switch text {
+	case verdict(true):
 		return q.paint.Paint(term.Green, text)
+	case verdict(false):
+		return q.paint.Paint(term.Red, text)
 	}
-	return q.paint.Paint(term.Red, text)
+	return text
 }
 
 func (a *answer) printTable(w io.Writer, q *question) {

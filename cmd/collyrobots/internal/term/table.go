@@ -22,7 +22,7 @@ type Column struct {
 	Least int  // cells may be cut to this width; if 0, they are not cut
 	Spare bool // the column may be left out
 
-	Paint func(cell string) string // colors a cell; if nil, cells are not colored
+	Paint func(cell string) string // colors a cell or the head; if nil, they are not colored
 }
 
 // NewTable returns a table without rows.
@@ -57,11 +57,7 @@ func (t *Table) Print(w io.Writer, width int) {
 		heads[i] = c.Head
 	}
 	if strings.Join(heads, "") != "" {
-		plain := &Table{columns: slices.Clone(t.columns)}
-		for i := range plain.columns {
-			plain.columns[i].Paint = nil
-		}
-		plain.print(w, heads, shown, widths, width)
+		t.print(w, heads, shown, widths, width)
 	}
 	for _, row := range t.rows {
 		t.print(w, row, shown, widths, width)

@@ -281,7 +281,7 @@ func TestColor(t *testing.T) {
 	table.Row("long", "y")
 	var b bytes.Buffer
 	table.Print(&b, 24)
-	const want = "  a     b\n" +
+	const want = "  \x1b[31ma\x1b[0m     b\n" +
 		"  \x1b[31mx\x1b[0m\n    one two three four\n    five\n" +
 		"  \x1b[31mlong\x1b[0m  y\n"
 	if b.String() != want {

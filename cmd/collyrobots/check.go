@@ -125,8 +125,6 @@ func (q *question) set(selected dialect.Dialect, tokens, args []string) error {
 	switch {
 	case len(tokens) == 0:
 		return errors.New("-token: no name given")
-	case len(args) == 0:
-		return errors.New("no URL given; collyrobots check -h prints the usage")
 	case q.page && q.robots != "":
 		return errors.New("-page cannot be used with -robots, because a file has no pages")
 	}

@@ -177,9 +177,6 @@ func (j *job) readURLs(args []string, from string, stdin io.Reader) error {
 	if err != nil {
 		return err
 	}
-	if len(args) == 0 {
-		return errors.New("no URL given; collyrobots crawl -h prints the usage")
-	}
 	var faults []error
 	for _, arg := range args {
 		u, err := input.URL(arg)

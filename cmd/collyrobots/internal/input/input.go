@@ -72,19 +72,27 @@ func Arguments(args []string, from string, stdin io.Reader) ([]string, error) {
 	return append(slices.Clone(args), items...), err
 }
 
-// Sites is like Arguments for arguments that are sites or URLs. The argument - stands for the list
-// on standard input.
+// Sites is like Arguments for arguments that are sites or URLs, of which there must be at least one. The
+// argument - stands for the list on standard input.
 func Sites(args []string, from string, stdin io.Reader) ([]string, error) {
 	items, err := Arguments(args, from, stdin)
-	at := slices.Index(items, "-")
-	if err != nil || at < 0 {
-		return items, err
+	if err != nil {
+		return nil, err
 	}
-	if from == "-" || slices.Contains(items[at+1:], "-") {
-		return nil, errors.New("- is given twice, but standard input has one list only")
+	if at := slices.Index(items, "-"); at >= 0 {
+		if from == "-" || slices.Contains(items[at+1:], "-") {
+			return nil, errors.New("- is given twice, but standard input has one list only")
+		}
+		list, err := List("-", stdin)
+		if err != nil {
+			return nil, err
+		}
+		items = slices.Replace(slices.Clone(items), at, at+1, list...)
 	}
-	list, err := List("-", stdin)
-	return slices.Replace(slices.Clone(items), at, at+1, list...), err
+	if len(items) == 0 {
+		return nil, errors.New("no URL given; -h prints the usage")
+	}
+	return items, nil
 }
 
 // URL returns the URL of a page for an argument. An argument without a scheme is a host, perhaps

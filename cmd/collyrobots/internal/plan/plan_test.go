@@ -326,10 +326,10 @@ func TestArguments(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"no site given", nil},
+		{"no URL given", nil},
 		{"/does/not/exist", []string{"-from=/does/not/exist"}},
 		{"is a directory", []string{"-from=/"}},
-		{"no site given", []string{"-from", empty}},
+		{"no URL given", []string{"-from", empty}},
 		{`"what is this?" is not a host`, []string{"-from=-"}},
 		{`unknown name "bing", want one of [rfc9309 google`, []string{"-dialect=bing", "a.test"}},
 		{"-look 1ms is less than 1s", []string{"-look=1ms", "a.test"}},

@@ -25,9 +25,6 @@ func (j *job) readSites(args []string, from string, stdin io.Reader) error {
 	if err != nil {
 		return err
 	}
-	if len(args) == 0 {
-		return errors.New("no site given; collyrobots plan -h prints the usage")
-	}
 	var faults []error
 	seen := make(map[string]bool)
 	for _, arg := range args {

@@ -257,8 +257,7 @@ func TestExamples(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The log also has the robots.txt of dead, and the request to it that has failed.
-			if !r.OK() || r.Logs[0].Denied != 1 || !r.Logs[0].Closed {
+			if l := r.Logs[0]; !r.OK() || l.Starts != 5 || l.Denied != 2 || !l.Closed { // dead is also denied
 				t.Errorf("the log is %+v, and the faults are %v", r.Logs[0], r.Findings)
 			}
 		})

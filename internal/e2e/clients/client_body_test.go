@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -108,27 +107,6 @@ func TestUpgradedConnection(t *testing.T) {
 	})
 }
 
-// TestTrailersOfClient checks that the trailers of a response are there after its body was read.
-func TestTrailersOfClient(t *testing.T) {
-	answer := func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Trailer", "Sum")
-		io.WriteString(w, "text")
-		w.Header().Set("Sum", "42")
-	}
-	for _, scheme := range []string{"http", "https"} {
-		kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": 404, "/": answer}}, func(t *testing.T, web *robotstest.Web) {
-			_, client := kit.NewRobots(t, web)
-			resp, err := client.Get(scheme + "://a.test/")
-			kit.Must(t, err)
-			defer resp.Body.Close()
-			_, err = io.ReadAll(resp.Body)
-			if got := resp.Trailer.Get("Sum"); got != "42" || err != nil {
-				t.Errorf("%s: got trailer %q, %v", scheme, got, err)
-			}
-		})
-	}
-}
-
 // TestBodyReadByAnotherGoroutine checks that the crawl of other hosts continues while a goroutine
 // reads a slow body, and that the host of this body has the next request after that.
 func TestBodyReadByAnotherGoroutine(t *testing.T) {
@@ -168,38 +146,6 @@ func TestBodyReadByAnotherGoroutine(t *testing.T) {
 		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 2s /slow, 22s /next")
 		kit.WantSchedule(t, web, "b.test", "2s /robots.txt, 4s /0, 6s /1, 8s /2")
 	})
-}
-
-// TestNestedRequests has a recursive crawler that closes each body when it returns. If it reads
-// each body to the end, no request waits for another body. If it does not, the place of the body
-// expires.
-func TestNestedRequests(t *testing.T) {
-	for name, test := range map[string]struct {
-		read func(io.Reader)
-		want string
-	}{
-		"read to the end":  {func(r io.Reader) { io.ReadAll(r) }, "0s /robots.txt, 1s /0, 2s /1, 3s /2"},
-		"read in part":     {func(r io.Reader) { r.Read(make([]byte, 1)) }, "0s /robots.txt, 1s /0, 1m1s /1, 2m1s /2"},
-		"not read at all ": {func(io.Reader) {}, "0s /robots.txt, 1s /0, 1m1s /1, 2m1s /2"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 1\n")}, func(t *testing.T, web *robotstest.Web) {
-				_, client := kit.NewRobots(t, web)
-				var visit func(i int)
-				visit = func(i int) {
-					resp, err := client.Get(fmt.Sprint("http://a.test/", i))
-					kit.Must(t, err)
-					defer resp.Body.Close()
-					test.read(resp.Body)
-					if i < 2 {
-						visit(i + 1)
-					}
-				}
-				visit(0)
-				kit.WantSchedule(t, web, "a.test", test.want)
-			})
-		})
-	}
 }
 
 // TestHeaderChangedAfterRoundTrip changes the header of a request after RoundTrip has returned,
@@ -269,24 +215,6 @@ func TestClientWithoutUserAgent(t *testing.T) {
 	})
 }
 
-// TestTurnUnderLease checks that a turn that is never ended does not keep its lease.
-func TestTurnUnderLease(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 2\n")}, func(t *testing.T, web *robotstest.Web) {
-		sharing := kit.Shared(t)
-		one := kit.NewTurns(t, web, collyrobots.SharedPace(sharing))
-		two := kit.NewTurns(t, web, collyrobots.SharedPace(sharing))
-		began := time.Now()
-		for _, p := range []*collyrobots.Plugin{one, two, one} {
-			turn, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/1"))
-			kit.Must(t, err)
-			defer turn.End()
-		}
-		if took := time.Since(began); took > 10*time.Minute {
-			t.Errorf("three turns took %v", took)
-		}
-	})
-}
-
 // TestTurnsUnderMaxInFlight checks that turns that are never ended expire under MaxInFlight as
 // well.
 func TestTurnsUnderMaxInFlight(t *testing.T) {
@@ -304,32 +232,6 @@ func TestTurnsUnderMaxInFlight(t *testing.T) {
 			}
 			if took := time.Since(began); took > time.Hour {
 				t.Errorf("three turns took %v", took)
-			}
-		})
-	}
-}
-
-// TestConnectProxyOfClient checks that the requests of a client, and those for robots.txt, use the
-// proxy of its transport.
-func TestConnectProxyOfClient(t *testing.T) {
-	for _, scheme := range []string{"http", "https"} {
-		sites := robotstest.Sites{"a.test": robotstest.Pages(4, "User-agent: *\nCrawl-delay: 5\nDisallow: /2\n"), "proxy.test:3128": nil}
-		kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-			p, client := kit.NewRobots(t, web)
-			next := web.Transport()
-			next.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.test:3128"})
-			client.Transport = p.Transport(next)
-			for i := range 4 {
-				_, err := kit.Get(client, fmt.Sprint(scheme, "://a.test/", i))
-				if (err != nil) != (i == 2) {
-					t.Errorf("%s /%d: got error %v", scheme, i, err)
-				}
-			}
-			kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 5s /0, 10s /1, 15s /3")
-			for _, r := range web.Log("a.test") {
-				if r.Proxy != "proxy.test:3128" {
-					t.Errorf("%s came through proxy %q", r.URI, r.Proxy)
-				}
 			}
 		})
 	}

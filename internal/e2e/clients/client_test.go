@@ -16,7 +16,6 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
-	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -145,38 +144,5 @@ func TestFileAfterSetProxy(t *testing.T) {
 		kit.Must(t, c.Visit("http://a.test/"))
 		kit.Must(t, c.SetProxy(proxies[0]))
 		kit.Must(t, c.Visit("file:///page"))
-	})
-}
-
-// TestConnectionsThatFail checks that a host with a certificate of an unknown CA is denied, because
-// its robots.txt cannot be read. A page whose connection fails must be reported as without the
-// plugin, and the next page must keep the delay.
-func TestConnectionsThatFail(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 1")}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil)
-		untrusting := web.Transport()
-		untrusting.TLSClientConfig = nil
-		c.WithTransport(untrusting)
-		c.Visit("https://a.test/0")
-		kit.WantDenied(t, c, "https://a.test/0", report.ReasonUnreachable, 0)
-		if n := len(web.Log("")); n != 0 {
-			t.Errorf("got %d requests, want none", n)
-		}
-		other := web.Transport()
-		c.WithTransport(other)
-		refused := errors.New("refused")
-		c.OnRequestHeaders(func(r *colly.Request) {
-			if r.URL.Path == "/1" {
-				c.WithTransport(kit.RoundTripper(func(*http.Request) (*http.Response, error) { return nil, refused }))
-			}
-		})
-		web.Reset()
-		c.Visit("http://a.test/0")
-		if err := c.Visit("http://a.test/1"); !errors.Is(err, refused) {
-			t.Errorf("Visit returned %v, want the transport's error", err)
-		}
-		c.WithTransport(other)
-		c.Visit("http://a.test/2")
-		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 1s /0, 3s /2")
 	})
 }

@@ -1,11 +1,9 @@
 package clients
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -141,40 +139,6 @@ func TestTheSitemapsOfAClient(t *testing.T) {
 	})
 }
 
-// A request is in flight until its body is read or closed. If a program does neither, its place
-// expires.
-func TestTheBodyOfAClient(t *testing.T) {
-	for name, test := range map[string]struct {
-		use  func(body io.ReadCloser)
-		want time.Duration // between the first page and the second
-	}{
-		"closed after 3 s": {use: func(body io.ReadCloser) { time.Sleep(3 * time.Second); body.Close() }, want: 3 * time.Second},
-		"read, and closed after 1 h": {use: func(body io.ReadCloser) {
-			io.Copy(io.Discard, body)
-			time.AfterFunc(time.Hour, func() { body.Close() })
-		}, want: time.Second},
-		"read, never closed":           {use: func(body io.ReadCloser) { io.Copy(io.Discard, body) }, want: time.Second},
-		"closed twice":                 {use: func(body io.ReadCloser) { body.Close(); body.Close() }, want: time.Second},
-		"read in part, closed at once": {use: func(body io.ReadCloser) { body.Read(make([]byte, 1)); body.Close() }, want: time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 1\n")}, func(t *testing.T, web *robotstest.Web) {
-				_, client := kit.NewRobots(t, web)
-				resp, err := client.Get("http://a.test/1")
-				kit.Must(t, err)
-				began := time.Now()
-				test.use(resp.Body)
-				_, err = kit.Get(client, "http://a.test/2")
-				kit.Must(t, err)
-				if got := time.Since(began); got != test.want {
-					t.Errorf("the second page came after %v, want %v", got, test.want)
-				}
-				time.Sleep(2 * time.Hour)
-			})
-		})
-	}
-}
-
 // A body that is neither read nor closed does not block its host forever.
 func TestABodyThatIsNeverReadExpires(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 1\n")}, func(t *testing.T, web *robotstest.Web) {
@@ -186,58 +150,6 @@ func TestABodyThatIsNeverReadExpires(t *testing.T) {
 		kit.Must(t, err)
 		kit.WantURIs(t, web, "a.test", "/robots.txt /1 /2")
 	})
-}
-
-// The wait of a request ends with its context, and with the timeout of its client.
-func TestTheWaitOfAClientEnds(t *testing.T) {
-	cause := errors.New("the user has left")
-	for name, test := range map[string]struct {
-		ctx     func(ctx context.Context) (context.Context, context.CancelFunc)
-		timeout time.Duration
-		want    func(error) bool
-	}{
-		"deadline": {
-			ctx: func(ctx context.Context) (context.Context, context.CancelFunc) {
-				return context.WithTimeout(ctx, 10*time.Second)
-			},
-			want: func(err error) bool { return errors.Is(err, context.DeadlineExceeded) },
-		},
-		"cause": {
-			ctx: func(ctx context.Context) (context.Context, context.CancelFunc) {
-				return context.WithTimeoutCause(ctx, 10*time.Second, cause)
-			},
-			want: func(err error) bool { return errors.Is(err, cause) },
-		},
-		"timeout of the client": {
-			timeout: 10 * time.Second,
-			want: func(err error) bool {
-				timeout := net.Error(nil)
-				return errors.As(err, &timeout) && timeout.Timeout()
-			},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 3600\n")}, func(t *testing.T, web *robotstest.Web) {
-				_, client := kit.NewRobots(t, web)
-				_, err := kit.Get(client, "http://a.test/1")
-				kit.Must(t, err)
-				client.Timeout = test.timeout
-				req, err := http.NewRequest(http.MethodGet, "http://a.test/2", nil)
-				kit.Must(t, err)
-				if test.ctx != nil {
-					ctx, cancel := test.ctx(t.Context())
-					defer cancel()
-					req = req.WithContext(ctx)
-				}
-				began := time.Now()
-				_, err = client.Do(req)
-				if took := time.Since(began); took != 10*time.Second || !test.want(err) {
-					t.Errorf("after %v: %v", took, err)
-				}
-				kit.WantURIs(t, web, "a.test", "/robots.txt /1")
-			})
-		})
-	}
 }
 
 // A countingTransport is a RoundTripper that counts the calls of its methods.
@@ -403,35 +315,6 @@ func TestLayersBetweenTransportsOfOnePlugin(t *testing.T) {
 	}
 }
 
-// The deprecated channel Cancel of a request ends its wait, also that for another attempt.
-func TestCancelEndsTheWait(t *testing.T) {
-	busy := func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Retry-After", "60")
-		w.WriteHeader(http.StatusTooManyRequests)
-	}
-	sites := robotstest.Sites{
-		"slow.test": robotstest.Pages(1, "User-agent: *\nCrawl-delay: 60\n"),
-		"busy.test": {"/robots.txt": 404, "*": busy},
-	}
-	for _, host := range []string{"slow.test", "busy.test"} {
-		t.Run(host, func(t *testing.T) {
-			kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-				_, client := kit.NewRobots(t, web, collyrobots.RetryThrottled(1))
-				cancel := make(chan struct{})
-				req := kit.NewRequest(t, "http://"+host+"/0")
-				//lint:ignore SA1019 old programs use it
-				req.Cancel = cancel
-				began := time.Now()
-				time.AfterFunc(5*time.Second, func() { close(cancel) })
-				_, err := client.Do(req)
-				if took := time.Since(began); !errors.Is(err, context.Canceled) || took != 5*time.Second {
-					t.Errorf("got error %v after %v, want a canceled request after 5s", err, took)
-				}
-			})
-		})
-	}
-}
-
 // A program makes every client polite by replacing http.DefaultTransport, also with two plugins. A
 // collector without a transport of its own, and the robots.txt of a Turn, go the same way.
 func TestTheDefaultTransport(t *testing.T) {
@@ -516,28 +399,6 @@ func TestRetryThrottledOfAClient(t *testing.T) {
 			t.Errorf("got %d, %q, %v", resp.StatusCode, text, err)
 		}
 		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 0s /, 7s /")
-	})
-}
-
-// The Host header of a request names the site whose robots.txt applies.
-func TestTheHostHeaderOfAClient(t *testing.T) {
-	robots := func(w http.ResponseWriter, r *http.Request) {
-		if r.Host == "a.test" {
-			io.WriteString(w, "User-agent: *\nDisallow: /\n")
-		}
-	}
-	sites := robotstest.Sites{"10.1.1.1": {"/robots.txt": robots, "*": 200}}
-	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-		_, client := kit.NewRobots(t, web)
-		_, err := kit.Get(client, "http://10.1.1.1/")
-		kit.Must(t, err)
-		req, err := http.NewRequest(http.MethodGet, "http://10.1.1.1/", nil)
-		kit.Must(t, err)
-		req.Host = "a.test"
-		_, err = client.Do(req)
-		if !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-			t.Errorf("got error %v", err)
-		}
 	})
 }
 

@@ -50,37 +50,6 @@ func TestAcquire(t *testing.T) {
 	})
 }
 
-// WithUserAgent sets the user agent of Check and Pages.
-func TestWithUserAgent(t *testing.T) {
-	sites := robotstest.Sites{"a.test": {
-		"/robots.txt": "User-agent: OneBot\nDisallow: /1\n\nUser-agent: TwoBot\nDisallow: /2\n\nSitemap: /map.xml\n",
-		"/map.xml":    robotstest.Sitemap("http://a.test/1", "http://a.test/2"),
-	}}
-	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-		p, err := collyrobots.New(collyrobots.HTTPClient(&http.Client{Transport: web.Transport()}))
-		kit.Must(t, err)
-		defer p.Close()
-		for agent, want := range map[string]string{"OneBot/1": "http://a.test/2", "TwoBot/1": "http://a.test/1"} {
-			ctx := collyrobots.WithUserAgent(t.Context(), agent)
-			for _, url := range []string{"http://a.test/1", "http://a.test/2"} {
-				d, err := p.Check(ctx, url)
-				if kit.Must(t, err); d.Allowed != (url == want) {
-					t.Errorf("%s: %v", agent, d)
-				}
-			}
-			for e, err := range p.Pages(ctx, collyrobots.Feed{}, "http://a.test/") {
-				if kit.Must(t, err); e.Loc != want {
-					t.Errorf("%s: page %s, want %s", agent, e.Loc, want)
-				}
-			}
-			log := web.Log("a.test")
-			if last := log[len(log)-1]; last.URI != "/map.xml" || last.Header.Get("User-Agent") != agent {
-				t.Errorf("%s has requested %+v", agent, last)
-			}
-		}
-	})
-}
-
 // A host has one turn at a time. A Turn that is never ended expires.
 func TestATurnThatIsNeverEndedExpires(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 2\n")}, func(t *testing.T, web *robotstest.Web) {
@@ -95,63 +64,6 @@ func TestATurnThatIsNeverEndedExpires(t *testing.T) {
 		}
 		turn.End()
 	})
-}
-
-// The next turn begins when the last one has ended, but not before the delay has passed.
-func TestEndGivesThePlaceBack(t *testing.T) {
-	for _, held := range []time.Duration{0, time.Second, 2 * time.Second, 5 * time.Second} {
-		t.Run(held.String(), func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 2\n")}, func(t *testing.T, web *robotstest.Web) {
-				p := kit.NewTurns(t, web)
-				first, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/1"))
-				kit.Must(t, err)
-				began := time.Now()
-				time.AfterFunc(held, func() {
-					first.End()
-					first.End()
-					first.Answered(http.StatusTooManyRequests, nil) // has no effect after End
-				})
-				second, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/2"))
-				kit.Must(t, err)
-				if took, want := time.Since(began), max(held, 2*time.Second); took != want {
-					t.Errorf("the second turn came after %v, want %v", took, want)
-				}
-				second.End()
-			})
-		})
-	}
-}
-
-// Answered slows the host down on 429 and 503, and keeps a Retry-After.
-func TestAnsweredSlowsDown(t *testing.T) {
-	for name, test := range map[string]struct {
-		status int
-		header http.Header
-		want   time.Duration
-	}{
-		"200":                  {status: 200},
-		"redirect":             {status: 302},
-		"429":                  {status: 429, want: time.Second},
-		"429 with Retry-After": {status: 429, header: http.Header{"Retry-After": {"30"}}, want: 30 * time.Second},
-		"503 with Retry-After": {status: 503, header: http.Header{"Retry-After": {"30"}}, want: 30 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "")}, func(t *testing.T, web *robotstest.Web) {
-				p := kit.NewTurns(t, web)
-				turn, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/1"))
-				kit.Must(t, err)
-				began := time.Now()
-				turn.Answered(test.status, test.header)
-				turn.End()
-				next, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/2"))
-				kit.Must(t, err)
-				next.End()
-				if took := time.Since(began); took != test.want {
-					t.Errorf("the next turn came after %v, want %v", took, test.want)
-				}
-			})
-		})
-	}
 }
 
 // TestFailed checks what follows from the error of a Turn: whether the request counts, also for
@@ -245,51 +157,6 @@ func TestFailedStopsAHost(t *testing.T) {
 		kit.Must(t, fail(syscall.ECONNRESET))   // the next one
 		if err := fail(nil); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
 			t.Errorf("after the probe: got error %v", err)
-		}
-	})
-}
-
-// A turn of a redirect is guarded like a redirect that the plugin follows.
-func TestAcquireForARedirect(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, ""), "10.0.0.1": robotstest.Pages(9, "")}, func(t *testing.T, web *robotstest.Web) {
-		p := kit.NewTurns(t, web)
-		first := kit.NewRequest(t, "http://a.test/1")
-		turn, err := p.Acquire(t.Context(), first)
-		kit.Must(t, err)
-		turn.Answered(http.StatusFound, nil)
-		turn.End()
-		next := kit.NewRequest(t, "http://10.0.0.1/2")
-		next.Response = &http.Response{Request: first}
-		_, err = p.Acquire(t.Context(), next)
-		if private := (*report.PrivateNetworkError)(nil); !errors.As(err, &private) {
-			t.Errorf("got error %v", err)
-		}
-		turn, err = p.Acquire(t.Context(), kit.NewRequest(t, "http://10.0.0.1/2"))
-		kit.Must(t, err)
-		turn.End()
-	})
-}
-
-// The wait for a turn ends with the context, and with Close. Then the host is free for others.
-func TestTheWaitForATurnEnds(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 60\n")}, func(t *testing.T, web *robotstest.Web) {
-		p := kit.NewTurns(t, web)
-		cause := errors.New("the user has left")
-		ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Second, cause)
-		defer cancel()
-		began := time.Now()
-		_, err := p.Acquire(ctx, kit.NewRequest(t, "http://a.test/1"))
-		if took := time.Since(began); !errors.Is(err, cause) || took != 10*time.Second {
-			t.Errorf("after %v: %v", took, err)
-		}
-		time.AfterFunc(10*time.Second, func() { p.Close() })
-		_, err = p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/2"))
-		if took := time.Since(began); !errors.Is(err, collyrobots.ErrClosed) || took != 20*time.Second {
-			t.Errorf("after %v: %v", took, err)
-		}
-		_, err = p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/3"))
-		if !errors.Is(err, collyrobots.ErrClosed) {
-			t.Errorf("after Close: %v", err)
 		}
 	})
 }

@@ -117,31 +117,6 @@ func wantOutside(t *testing.T, web *robotstest.Web, site string, requests, hosts
 	}
 }
 
-// TestRedirectsOfRobotsTxtToOtherSites visits hosts whose robots.txt redirects to another site.
-// Each of these hosts has its own quota, so all redirects are followed, but they are a second
-// apart.
-func TestRedirectsOfRobotsTxtToOtherSites(t *testing.T) {
-	kit.ForEachClient(t, testRedirectsOfRobotsTxtToOtherSites)
-}
-
-func testRedirectsOfRobotsTxtToOtherSites(t *testing.T, start kit.Starter) {
-	sites := robotstest.Sites{"victim.test": {"*": ""}}
-	for i := range 20 {
-		sites[fmt.Sprintf("a%d.test", i)] = robotstest.Site{"/": robotstest.Page(), "/robots.txt": robotstest.Redirect(fmt.Sprintf("http://victim.test/%d", i))}
-	}
-	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-		c := start(t, web, kit.Async)
-		for i := range 20 {
-			kit.Must(t, c.Visit(fmt.Sprintf("http://a%d.test/", i)))
-		}
-		c.Wait()
-		kit.WantPace(t, web, "victim.test", time.Second, 20)
-		if len(c.Pages) != 20 {
-			t.Errorf("%d pages, want 20", len(c.Pages))
-		}
-	})
-}
-
 // TestRetriesCountAsRequestsToOtherSites has a site that lists sitemaps on a host that drops every
 // second connection. net/http and the plugin then send requests again. Each attempt must count.
 func TestRetriesCountAsRequestsToOtherSites(t *testing.T) {
@@ -165,57 +140,6 @@ func TestRetriesCountAsRequestsToOtherSites(t *testing.T) {
 		}
 		if again := 200 - len(distinct); again < 50 {
 			t.Errorf("%d retries, want at least 50, so that the test proves something", again)
-		}
-	})
-}
-
-// TestChainsCountForTheFirstSite has a site that lists sitemaps on other hosts, whose robots.txt
-// files redirect to a third site. All of these requests count for the site that lists the sitemaps.
-func TestChainsCountForTheFirstSite(t *testing.T) {
-	sites := robotstest.Sites{"a.test": {"/robots.txt": lines(1_000, "http://h%d.mid.test/map.xml"), "/": robotstest.Page()}, "victim.test": {"*": ""}}
-	for i := range 1_000 {
-		sites[fmt.Sprintf("h%d.mid.test", i)] = robotstest.Site{"*": 404, "/x": robotstest.Page(), "/robots.txt": robotstest.Redirect("http://victim.test/robots.txt")}
-	}
-	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
-		kit.Must(t, c.Visit("http://a.test/"))
-		n := len(web.Log("")) - len(web.Log("a.test"))
-		if n != 200 {
-			t.Errorf("%d requests to other sites, want 200", n)
-		}
-		for i, r := range web.Log("victim.test")[1:] {
-			if gap := r.Time.Sub(web.Log("victim.test")[i].Time); gap < time.Second {
-				t.Errorf("request %d came %v after the previous one, want at least 1s", i+1, gap)
-			}
-		}
-		// The quota of one site does not affect other sites.
-		kit.Must(t, c.Visit("http://h0.mid.test/x"))
-		kit.Must(t, c.Visit("http://h999.mid.test/x"))
-	})
-}
-
-// TestHostsOfTheSameDomainAreNotBounded checks that sitemaps on other hosts of the same domain are
-// read without a limit, and that sitemaps on a host that the crawl has visited are read without a
-// delay.
-func TestHostsOfTheSameDomainAreNotBounded(t *testing.T) {
-	sites := robotstest.Sites{
-		"www.a.test":  {"/robots.txt": lines(300, "http://maps.a.test/%d") + lines(150, "http://cdn.test/%d"), "/": robotstest.Page()},
-		"maps.a.test": {"/robots.txt": "", "*": robotstest.Sitemap()},
-		"cdn.test":    {"/robots.txt": "", "*": robotstest.Sitemap()},
-	}
-	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
-		kit.Must(t, c.Visit("http://cdn.test/"))
-		began := time.Now()
-		kit.Must(t, c.Visit("http://www.a.test/"))
-		if n := len(web.Log("maps.a.test")); n != 301 {
-			t.Errorf("%d requests to maps.a.test, want 301", n)
-		}
-		if n := len(web.Log("cdn.test")); n != 152 {
-			t.Errorf("%d requests to cdn.test, want 152", n)
-		}
-		if d := time.Since(began); d != 0 {
-			t.Errorf("the crawl took %v, want 0s", d)
 		}
 	})
 }
@@ -312,38 +236,6 @@ func TestEndlessRedirectsOfSitemaps(t *testing.T) {
 		c.Visit("http://a.test/")
 		if n := len(web.Log("")); n > 30 {
 			t.Errorf("%d requests, want at most 30: %s", n, kit.URIsOf(web.Log("")))
-		}
-	})
-}
-
-// TestSitesThatListEachOther has two sites whose robots.txt files and indexes list the sitemaps of
-// both. Each file must be read twice at most.
-func TestSitesThatListEachOther(t *testing.T) {
-	site := func(own, other string) robotstest.Site {
-		return robotstest.Site{
-			"/robots.txt": fmt.Sprintf("Sitemap: http://%s/index.xml\nSitemap: http://%s/index.xml\n", other, own),
-			"/":           robotstest.Page(),
-			"/index.xml":  robotstest.SitemapIndex("http://"+other+"/index.xml", "http://"+own+"/index.xml", "http://"+other+"/map.xml", "http://"+own+"/map.xml"),
-			"/map.xml":    robotstest.Sitemap("http://"+own+"/1", "http://"+other+"/1"),
-			"/1":          robotstest.Page("http://"+other+"/", "http://"+own+"/"),
-		}
-	}
-	kit.InBubble(t, robotstest.Sites{"a.test": site("a.test", "b.test"), "b.test": site("b.test", "a.test")}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{})).Follow()
-		c.Visit("http://a.test/")
-		for _, host := range []string{"a.test", "b.test"} {
-			asked := map[string]int{}
-			for _, r := range web.Log(host) {
-				asked[r.URI]++
-			}
-			for uri, n := range asked {
-				if most := map[string]int{"/index.xml": 2, "/map.xml": 2}[uri]; n > max(most, 1) {
-					t.Errorf("%d requests for %s%s, want at most %d", n, host, uri, max(most, 1))
-				}
-			}
-			if asked["/1"] != 1 || asked["/map.xml"] == 0 {
-				t.Errorf("requests to %s: %v", host, asked)
-			}
 		}
 	})
 }

@@ -1,22 +1,18 @@
 package network
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
-	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -42,34 +38,6 @@ func guarded(status int, pass func(r *http.Request) bool) robotstest.Site {
 
 func hasHeader(name, value string) func(r *http.Request) bool {
 	return func(r *http.Request) bool { return r.Header.Get(name) == value }
-}
-
-// TestHeadersOfRobotsTxt checks that a request for robots.txt has those headers of the page that
-// are for a proxy. Only if it is refused, a second request has the other headers that are useful
-// for another file of the site.
-func TestHeadersOfRobotsTxt(t *testing.T) {
-	site := guarded(403, hasHeader("Authorization", "Basic x"))
-	kit.InBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil)
-		c.Impolite = true // it reads a robots.txt that Verify could not read
-		header := http.Header{
-			"Accept": {"application/json"}, "Accept-Encoding": {"br"}, "Authorization": {"Basic x"}, "Content-Type": {"text/x"},
-			"If-None-Match": {`"x"`}, "Proxy-Authorization": {"Basic y"}, "Range": {"bytes=0-1"}, "Referer": {"http://a.test/"}, "X-Tenant": {"t"},
-		}
-		c.Request("GET", "http://a.test/0", nil, nil, header)
-		log := web.Log("a.test")
-		kit.WantURIs(t, web, "a.test", "/robots.txt /robots.txt /0")
-		for i, want := range []string{
-			"Accept-Encoding: gzip, Proxy-Authorization: Basic y, User-Agent: ExampleBot/1.0",
-			"Accept: application/json, Accept-Encoding: gzip, Authorization: Basic x, Proxy-Authorization: Basic y, User-Agent: ExampleBot/1.0, X-Tenant: t",
-		} {
-			var lines strings.Builder
-			log[i].Header.Write(&lines)
-			if got := strings.ReplaceAll(strings.TrimSpace(lines.String()), "\r\n", ", "); got != want {
-				t.Errorf("request %d has the headers\n%s\nwant\n%s", i, got, want)
-			}
-		}
-	})
 }
 
 // TestCredentialsStayWithTheirHost checks that the credentials of a page are not sent to another
@@ -130,110 +98,6 @@ func TestCredentialsStayWithTheirHost(t *testing.T) {
 				}
 				if sent != tc.sent || len(web.Log(tc.host)) == 0 {
 					t.Errorf("credentials sent: %t, want %t\n%s", sent, tc.sent, web.Log(""))
-				}
-			})
-		})
-	}
-}
-
-// tenant returns a transport that reads a value of the collector's context, and panics without it.
-func tenant(next http.RoundTripper) http.RoundTripper {
-	return kit.RoundTripper(func(r *http.Request) (*http.Response, error) {
-		r = r.Clone(r.Context())
-		r.Header.Set("X-Tenant", r.Context().Value(tenantKey{}).(string))
-		return next.RoundTrip(r)
-	})
-}
-
-type tenantKey struct{}
-
-// TestTransportsThatReadTheContext checks that a transport and a proxy function can read the
-// context of the collector, also for robots.txt.
-func TestTransportsThatReadTheContext(t *testing.T) {
-	kit.ForEachClient(t, testTransportsThatReadTheContext)
-}
-
-func testTransportsThatReadTheContext(t *testing.T, start kit.Starter) {
-	site := guarded(0, hasHeader("X-Tenant", "t"))
-	site["/sitemap.xml"] = robotstest.Sitemap("http://a.test/0")
-	kit.InBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
-		ctx := context.WithValue(t.Context(), tenantKey{}, "t")
-		c := start(t, web, []colly.CollectorOption{colly.StdlibContext(ctx)})
-		c.WithTransport(tenant(web.Transport()))
-		if d, err := c.Robots.Check(t.Context(), "https://a.test/2"); err != nil || d.Reason != report.ReasonRule || d.Allowed {
-			t.Errorf("Check returned %v, %v", d, err)
-		}
-		for i := range 3 {
-			c.Visit(fmt.Sprint("http://a.test/", i))
-		}
-		for _, err := range c.Robots.Pages(t.Context(), collyrobots.Feed{WellKnown: true}, "http://a.test/") {
-			kit.Must(t, err)
-		}
-		kit.WantURIs(t, web, "a.test", "/robots.txt /robots.txt /0 /1 /sitemap.xml")
-	})
-}
-
-// TestCanceledPageDoesNotCancelRobotsTxt checks that the fetch of robots.txt has the values of the
-// context of the first page, but does not end with this context.
-func TestCanceledPageDoesNotCancelRobotsTxt(t *testing.T) {
-	kit.ForEachClient(t, testCanceledPageDoesNotCancelRobotsTxt)
-}
-
-func testCanceledPageDoesNotCancelRobotsTxt(t *testing.T, start kit.Starter) {
-	site := guarded(0, hasHeader("X-Tenant", "t"))
-	site["/robots.txt"] = func(w http.ResponseWriter, _ *http.Request) {
-		time.Sleep(time.Second)
-		fmt.Fprint(w, kit.NoDenys)
-	}
-	kit.InBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
-		ctx := context.WithValue(t.Context(), tenantKey{}, "t")
-		first, cancel := context.WithCancel(ctx)
-		c := start(t, web, append(kit.Async, colly.StdlibContext(first)))
-		c.WithTransport(tenant(web.Transport()))
-		second := c.Clone()
-		second.Context = ctx
-		kit.Must(t, c.Robots.Attach(second.Collector))
-		c.Visit("http://a.test/0")
-		synctest.Wait()
-		second.Visit("http://a.test/1")
-		synctest.Wait()
-		cancel()
-		second.Wait()
-		c.Wait()
-		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 1s /1")
-	})
-}
-
-// TestProxyFromHeader checks that robots.txt uses the proxy that a page names in a header.
-func TestProxyFromHeader(t *testing.T) {
-	for _, header := range []string{"X-Proxy", "X-Session"} {
-		t.Run(header, func(t *testing.T) {
-			sites := robotstest.Sites{"a.test": robotstest.Pages(3, kit.NoDenys), "p0.test:3128": nil, "p1.test:3128": nil, "p2.test:3128": nil}
-			kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-				c := colly.NewCollector(colly.UserAgent("ExampleBot/1.0"))
-				c.WithTransport(web.Transport())
-				c.SetProxyFunc(func(r *http.Request) (*url.URL, error) {
-					if name := r.Header.Get(header); name != "" {
-						return url.Parse("http://" + name)
-					}
-					return nil, errors.New("no proxy")
-				})
-				c.OnRequest(func(r *colly.Request) {
-					r.Headers.Set(header, fmt.Sprintf("p%s.test:3128", r.URL.Path[1:]))
-				})
-				robots, err := collyrobots.WithRobots(c)
-				kit.Must(t, err)
-				defer robots.Close()
-				for i := range 3 {
-					kit.Must(t, c.Visit(fmt.Sprint("http://a.test/", i)))
-				}
-				kit.WantURIs(t, web, "a.test", "/robots.txt /0 /1 /2")
-				var proxies []string
-				for _, r := range web.Log("a.test") {
-					proxies = append(proxies, r.Proxy)
-				}
-				if got := strings.Join(proxies, " "); got != "p0.test:3128 p0.test:3128 p1.test:3128 p2.test:3128" {
-					t.Errorf("requests came through %s", got)
 				}
 			})
 		})

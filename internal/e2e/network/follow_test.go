@@ -148,56 +148,6 @@ func testTransportThatFollowsRedirects(t *testing.T, start kit.Starter) {
 
 var errPrivateNetwork = errors.New("a *PrivateNetworkError")
 
-// TestTransportThatFollowsRedirectsOfRobotsTxt checks that the plugin follows the redirects of
-// robots.txt and sitemaps itself, one by one.
-func TestTransportThatFollowsRedirectsOfRobotsTxt(t *testing.T) {
-	for _, kind := range []string{"seen", "hidden"} {
-		t.Run(kind, func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{
-				"a.test": {
-					"/robots.txt": robotstest.Redirect("http://b.test/r"), "/": robotstest.Page(), "/1": robotstest.Page(), "/x": robotstest.Page(),
-					"/s.xml": robotstest.Redirect("/t.xml"), "/t.xml": robotstest.Sitemap("http://a.test/1"),
-				},
-				"b.test": {"/robots.txt": "", "/r": "User-agent: *\nCrawl-delay: 5\nDisallow: /x\nSitemap: http://a.test/s.xml"},
-			}, func(t *testing.T, web *robotstest.Web) {
-				c := kit.Start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
-				c.Impolite = true
-				c.WithTransport(followers(web)[kind])
-				kit.Must(t, c.Visit("http://a.test/"))
-				if err := c.Visit("http://a.test/x"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-					t.Errorf("Visit returned %v, want ErrRobotsTxtBlocked", err)
-				}
-				if got := strings.Join(c.Pages, " "); got != "http://a.test/ http://a.test/1" {
-					t.Errorf("got pages %s", got)
-				}
-			})
-		})
-	}
-}
-
-// TestTransportThatFollowsRedirectsToThrottledPage checks that a throttled page behind a redirect
-// is requested again at its own URL, and not at the URL of the redirect.
-func TestTransportThatFollowsRedirectsToThrottledPage(t *testing.T) {
-	kit.ForEachClient(t, testTransportThatFollowsRedirectsToThrottledPage)
-}
-
-func testTransportThatFollowsRedirectsToThrottledPage(t *testing.T, start kit.Starter) {
-	asked := 0
-	busy := func(out http.ResponseWriter, r *http.Request) {
-		asked++
-		if asked == 1 {
-			out.WriteHeader(http.StatusTooManyRequests)
-		}
-	}
-	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "", "/": robotstest.Redirect("/busy"), "/busy": http.HandlerFunc(busy)}}, func(t *testing.T, web *robotstest.Web) {
-		c := start(t, web, nil, collyrobots.RetryThrottled(2))
-		c.Impolite = true
-		c.WithTransport(followers(web)["hidden"])
-		kit.Must(t, c.Visit("http://a.test/"))
-		kit.WantURIs(t, web, "a.test", "/robots.txt / /busy /busy")
-	})
-}
-
 // TestTransportThatRewritesURLs has a transport that requests another URL than the one of its
 // request, and follows no redirects. The result must be the same as without the plugin.
 func TestTransportThatRewritesURLs(t *testing.T) { kit.ForEachClient(t, testTransportThatRewritesURLs) }
@@ -247,29 +197,4 @@ func testTransportThatFollowsRedirectsUnderLease(t *testing.T, start kit.Starter
 			t.Errorf("Visit returned %v after %v, want ErrLeaseEnded", err, took)
 		}
 	})
-}
-
-// TestWaitOfFollowedRedirect checks that the wait of such a redirect does not count towards the
-// timeout, and ends with the context of the collector.
-func TestWaitOfFollowedRedirect(t *testing.T) { kit.ForEachClient(t, testWaitOfFollowedRedirect) }
-
-func testWaitOfFollowedRedirect(t *testing.T, start kit.Starter) {
-	sites := robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 30", "/": robotstest.Redirect("/1"), "/1": robotstest.Page()}}
-	for within, want := range map[time.Duration]time.Duration{0: time.Minute, 45 * time.Second: 45 * time.Second} {
-		kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-			c := start(t, web, nil)
-			c.Impolite = true
-			c.WithTransport(followers(web)["hidden"])
-			if within > 0 {
-				ctx, cancel := context.WithTimeout(t.Context(), within)
-				defer cancel()
-				c.Context = ctx
-			}
-			began := time.Now()
-			err := c.Visit("http://a.test/")
-			if took := time.Since(began); took != want || errors.Is(err, context.DeadlineExceeded) != (within > 0) {
-				t.Errorf("Visit returned %v after %v, want %v", err, took, want)
-			}
-		})
-	}
 }

@@ -1,18 +1,11 @@
 package network
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/gocolly/colly/v2"
 
@@ -133,31 +126,6 @@ func testPrivateNetworksAllowed(t *testing.T, start kit.Starter) {
 	}
 }
 
-// TestPrivateSiteLeadsToPrivateAddress checks that the program may visit a private site, and that
-// this site may lead to other private ones.
-func TestPrivateSiteLeadsToPrivateAddress(t *testing.T) {
-	sites := robotstest.Sites{
-		"10.0.0.1": {
-			"/robots.txt": "Sitemap: http://10.0.0.2/map.xml\n",
-			"/":           robotstest.Redirect("http://10.0.0.2/page"),
-		},
-		"10.0.0.2": {
-			"/robots.txt": robotstest.Redirect("http://10.0.0.3/robots.txt"),
-			"/page":       robotstest.Redirect("http://[::1]:8080/"),
-			"/map.xml":    robotstest.Sitemap("http://10.0.0.1/1"),
-		},
-		"10.0.0.3":   {"/robots.txt": ""},
-		"[::1]:8080": {"/": robotstest.Page()},
-	}
-	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
-		kit.Must(t, c.Visit("http://10.0.0.1/"))
-		kit.WantURIs(t, web, "10.0.0.2", "/robots.txt /page /map.xml")
-		kit.WantURIs(t, web, "10.0.0.1", "/robots.txt / /1")
-		kit.WantURIs(t, web, "[::1]:8080", "/robots.txt /")
-	})
-}
-
 // TestDryRunIsNotLedToPrivateAddress checks that even a dry run, which sends requests that
 // robots.txt disallows, does not send requests to private addresses.
 func TestDryRunIsNotLedToPrivateAddress(t *testing.T) {
@@ -174,170 +142,6 @@ func testDryRunIsNotLedToPrivateAddress(t *testing.T, start kit.Starter) {
 	})
 }
 
-// TestSitemapListsPrivateAddress checks that a page with a private address is not fetched if the
-// sitemap of a public site lists it.
-func TestSitemapListsPrivateAddress(t *testing.T) {
-	sites := robotstest.Sites{
-		"a.test": {
-			"/robots.txt": "Sitemap: http://a.test/map.xml\n", "/": robotstest.Page(),
-			"/map.xml": robotstest.Sitemap("http://10.0.0.1/1", "http://a.test/2", "http://b.test/3", "http://a.test:8080/4"),
-			"/2":       robotstest.Page(),
-		},
-		"a.test:8080": {"/4": robotstest.Page()},
-		"b.test":      {"/3": robotstest.Page()},
-		"10.0.0.1":    {"/1": robotstest.Page()},
-	}
-	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.ScopeAny}))
-		c.Visit("http://a.test/")
-		kit.WantURIs(t, web, "10.0.0.1", "")
-		kit.WantURIs(t, web, "b.test", "/robots.txt /3")
-		kit.WantURIs(t, web, "a.test:8080", "/robots.txt /4")
-		if s := c.Robots.Stats().Sitemaps; s.Fed != 3 || s.Denied != 1 {
-			t.Errorf("got stats %+v", s)
-		}
-	})
-}
-
-// A publicConn is a connection with a public remote address.
-type publicConn struct{ net.Conn }
-
-func (publicConn) RemoteAddr() net.Addr {
-	return &net.TCPAddr{IP: net.IPv4(93, 184, 216, 34), Port: 80}
-}
-
-// resolve makes the connections of t to hosts look public, although they lead to the loopback
-// interface. It counts the connections to all other hosts.
-func resolve(t *http.Transport, hosts ...string) (others *atomic.Int32) {
-	dial := t.DialContext
-	others = new(atomic.Int32)
-	t.DialContext = func(ctx context.Context, network, target string) (net.Conn, error) {
-		host, _, _ := net.SplitHostPort(target)
-		if !slices.Contains(hosts, host) {
-			others.Add(1)
-			return dial(ctx, network, target)
-		}
-		conn, err := dial(context.Background(), network, target) // without the trace
-		if err != nil {
-			return nil, err
-		}
-		return publicConn{conn}, nil
-	}
-	return others
-}
-
-// TestNameOfPrivateAddress checks that a host name that resolves to a private address is recognized
-// when it is dialled.
-func TestNameOfPrivateAddress(t *testing.T) { kit.ForEachClient(t, testNameOfPrivateAddress) }
-
-func testNameOfPrivateAddress(t *testing.T, start kit.Starter) {
-	for _, scheme := range []string{"http", "https"} {
-		t.Run(scheme, func(t *testing.T) {
-			sites := sitesLeadingTo("inner.test")
-			if scheme == "https" {
-				sites = sitesLeadingTo("inner.test:443")
-				sites["inner.test"] = sites["inner.test:443"]
-				delete(sites, "inner.test:443")
-			}
-			web := robotstest.New(t, sites)
-			c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
-			c.AllowURLRevisit = true
-			dialled := resolve(c.Transport, "a.test", "b.test")
-			c.Visit("http://a.test/")
-			err := c.Visit("http://a.test/redirect")
-			private := (*report.PrivateNetworkError)(nil)
-			if !errors.As(err, &private) || private.From != "a.test" || private.Address != "127.0.0.1" {
-				t.Errorf("redirect: got %v, %+v", err, private)
-			}
-			c.Visit("http://b.test/")
-			kit.WantURIs(t, web, "inner.test", "")
-			if n := dialled.Load(); n > 4 { // four files may be requested at once
-				t.Errorf("%d connections to private addresses were dialled, want at most 4", n)
-			}
-
-			// The program may visit the host, whatever was refused before. Sites still may not lead
-			// to it.
-			if err := c.Visit(scheme + "://inner.test/page"); err != nil {
-				t.Errorf("visit by the program: %v", err)
-			}
-			kit.WantURIs(t, web, "inner.test", "/robots.txt /page")
-			for range 3 {
-				if err := c.Visit("http://a.test/redirect"); !errors.As(err, &private) || private.Address != "127.0.0.1" {
-					t.Errorf("redirect over an existing connection: got %v, want a PrivateNetworkError", err)
-				}
-			}
-			kit.WantURIs(t, web, "inner.test", "/robots.txt /page")
-		})
-	}
-}
-
-// TestEventsOfPrivateRobots checks the events of a robots.txt whose connection shows a private address. None
-// says that it was sent, and each has a RequestKind, so that none seems to be the last event of the page.
-func TestEventsOfPrivateRobots(t *testing.T) {
-	web := robotstest.New(t, sitesLeadingTo("inner.test"))
-	h := kit.Hear(report.EventStarted, report.EventAnswered, report.EventDenied, report.EventUnsent)
-	c := kit.Start(t, web, nil, h.On())
-	resolve(c.Transport, "a.test", "b.test")
-	c.Visit("http://b.test/")
-	c.Robots.Close() // all events are delivered when it returns
-	files := 0
-	for _, e := range h.Events {
-		if e.URL == "http://inner.test/moved/robots.txt" {
-			files++
-			if e.RequestKind != report.RequestRobots {
-				t.Errorf("the %s event of %s has the kind %q", e.Kind, e.URL, e.RequestKind)
-			}
-			if e.Kind == report.EventStarted {
-				t.Errorf("%s was sent", e.URL)
-			}
-		}
-	}
-	if files == 0 {
-		t.Error("there is no event of the robots.txt at the private address")
-	}
-}
-
-// TestWrappedTransport wraps the transport in a RoundTripper, as programs do for signing and
-// tracing. The wrapper has no effect if it passes the context on. Otherwise a warning is logged.
-func TestWrappedTransport(t *testing.T) { kit.ForEachClient(t, testWrappedTransport) }
-
-func testWrappedTransport(t *testing.T, start kit.Starter) {
-	for name, tc := range map[string]struct {
-		request func(*http.Request) *http.Request // the request that the wrapper passes on
-		guarded bool
-	}{
-		"signs": {func(r *http.Request) *http.Request {
-			r = r.Clone(r.Context())
-			r.Header.Set("Signature", "x")
-			return r
-		}, true},
-		"adds a value":       {func(r *http.Request) *http.Request { return r.WithContext(context.WithValue(r.Context(), t, "x")) }, true},
-		"drops the deadline": {func(r *http.Request) *http.Request { return r.WithContext(context.WithoutCancel(r.Context())) }, true},
-		"drops the context":  {func(r *http.Request) *http.Request { return r.WithContext(context.Background()) }, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			kit.InBubble(t, sitesLeadingTo("inner.test"), func(t *testing.T, web *robotstest.Web) {
-				c := start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
-				kit.MovingNames(c.Transport).Set("inner.test", kit.InternalIP)
-				c.WithTransport(kit.RoundTripper(func(r *http.Request) (*http.Response, error) { return c.Transport.RoundTrip(tc.request(r)) }))
-				for _, url := range []string{"http://a.test/", "http://a.test/redirect", "http://b.test/"} {
-					c.Visit(url)
-				}
-				if asked := kit.URIsOf(web.Log("inner.test")); tc.guarded != (asked == "") {
-					t.Errorf("requests to inner.test: %q, want none", asked)
-				}
-				want := 0
-				if !tc.guarded {
-					want = 1
-				}
-				if n := strings.Count(c.Logged.String(), "a transport reports no connections"); n != want {
-					t.Errorf("%d warnings, want %d:\n%s", n, want, c.Logged)
-				}
-			})
-		})
-	}
-}
-
 // TestLocalSiteLeadsToLocalAddress checks that a site on this machine, whatever its name, may lead
 // to other sites on it.
 func TestLocalSiteLeadsToLocalAddress(t *testing.T) {
@@ -347,72 +151,6 @@ func TestLocalSiteLeadsToLocalAddress(t *testing.T) {
 func testLocalSiteLeadsToLocalAddress(t *testing.T, start kit.Starter) {
 	web := robotstest.New(t, sitesLeadingTo("inner.test"))
 	wantAllRequested(t, web, "inner.test")
-}
-
-// TestFedPageIsStillLedAfterLongWait checks that a page from a sitemap is not taken for a visit of
-// the program after it has waited so long for a LimitRule slot that its record was dropped, or
-// after its turn has expired.
-func TestFedPageIsStillLedAfterLongWait(t *testing.T) {
-	for name, crawl := range map[string]func(t *testing.T, c *kit.Crawl){
-		"for a slot": func(t *testing.T, c *kit.Crawl) {
-			kit.Limited(t, c, &colly.LimitRule{DomainGlob: "*.test", Parallelism: 1})
-			for _, url := range []string{"http://slow.test/1", "http://a.test/", "http://slow.test/2"} {
-				c.Visit(url)
-				synctest.Wait()
-			}
-			time.Sleep(27 * time.Second) // the pages have waited behind the last of these for 15 s
-			for i := range 1000 {
-				c.Visit(fmt.Sprint("http://a.test/", i))
-			}
-		},
-		"in a callback": func(t *testing.T, c *kit.Crawl) {
-			c.OnRequestHeaders(func(*colly.Request) { time.Sleep(5 * time.Second) })
-			c.Visit("http://a.test/")
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			sites := robotstest.Sites{
-				"a.test":     {"/robots.txt": "Sitemap: http://a.test/map.xml\n", "/map.xml": robotstest.Sitemap("http://inner.test/0", "http://inner.test/1"), "*": robotstest.Page()},
-				"inner.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 2\n", "*": robotstest.Page()},
-				"slow.test":  {"/robots.txt": "", "*": kit.Takes(15*time.Second, robotstest.Page())},
-			}
-			kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-				c := kit.Start(t, web, kit.Async, collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.ScopeAny}))
-				c.SetRequestTimeout(time.Minute)
-				movesIn(c.Transport, "inner.test:80")
-				crawl(t, c)
-				c.Wait()
-				for i := range 2 {
-					private := (*report.PrivateNetworkError)(nil)
-					if err := c.Errs[fmt.Sprint("http://inner.test/", i)]; !errors.As(err, &private) || private.From != "a.test" || private.Address != "10.0.0.1" {
-						t.Errorf("page %d: got %v, %+v", i, err, private)
-					}
-				}
-				kit.WantURIs(t, web, "inner.test", "/robots.txt")
-			})
-		})
-	}
-}
-
-// movesIn makes all hosts public. The host "host:port" in moves is public only for its first
-// connection.
-func movesIn(transport *http.Transport, moves string) {
-	transport.DisableKeepAlives = true
-	dial, asked := transport.DialContext, atomic.Bool{}
-	transport.DialContext = func(ctx context.Context, network, target string) (net.Conn, error) {
-		conn, err := dial(ctx, network, target)
-		if target == moves && asked.Swap(true) {
-			return privateConn{conn}, err
-		}
-		return publicConn{conn}, err
-	}
-}
-
-// A privateConn is a connection with a private remote address.
-type privateConn struct{ net.Conn }
-
-func (privateConn) RemoteAddr() net.Addr {
-	return &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 80}
 }
 
 // TestProxyOnThisMachine checks that only addresses in URLs count if there is a proxy, because the
@@ -434,33 +172,6 @@ func TestProxyOnThisMachine(t *testing.T) {
 		t.Errorf("redirect to a literal address: got %v, want a PrivateNetworkError", err)
 	}
 	kit.WantURIs(t, web, "10.0.0.1", "")
-}
-
-// TestRefusalDoesNotAffectVisit checks that a visit of the program succeeds while redirects that
-// need the same robots.txt are refused.
-func TestRefusalDoesNotAffectVisit(t *testing.T) {
-	sites := robotstest.Sites{"inner.test": {"/robots.txt": "", "/page": robotstest.Page()}}
-	var public []string
-	for i := range 20 {
-		site := fmt.Sprintf("a%d.test", i)
-		public = append(public, site)
-		sites[site] = robotstest.Site{"/": robotstest.Redirect("http://inner.test/page")}
-	}
-	web := robotstest.New(t, sites)
-	c := kit.Start(t, web, []colly.CollectorOption{colly.Async(), colly.AllowURLRevisit()})
-	resolve(c.Transport, public...)
-	for _, site := range public {
-		c.Visit("http://" + site + "/")
-	}
-	c.Visit("http://inner.test/page")
-	c.Wait()
-	for _, site := range public {
-		private := (*report.PrivateNetworkError)(nil)
-		if err := c.Errs["http://"+site+"/"]; !errors.As(err, &private) {
-			t.Errorf("%s: got %v, want a PrivateNetworkError", site, err)
-		}
-	}
-	kit.WantURIs(t, web, "inner.test", "/robots.txt /page")
 }
 
 // TestForbiddenDomains checks that nothing is requested from a domain in the collector's

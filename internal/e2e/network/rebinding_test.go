@@ -11,7 +11,6 @@ import (
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
-	"github.com/collyrobots/collyrobots/store"
 )
 
 // These tests change where a name leads during a crawl, as DNS rebinding does.
@@ -90,89 +89,6 @@ func testRebinding(t *testing.T, start kit.Starter) {
 			})
 		})
 	}
-}
-
-// TestPublicHostMovesToPrivateAddress moves a site to a private address. The program may visit it
-// there, but the site still may not lead to other private addresses or to itself.
-func TestPublicHostMovesToPrivateAddress(t *testing.T) {
-	kit.ForEachClient(t, testPublicHostMovesToPrivateAddress)
-}
-
-func testPublicHostMovesToPrivateAddress(t *testing.T, start kit.Starter) {
-	sites := robotstest.Sites{
-		"evil.test": {
-			"/robots.txt": "", "/": robotstest.Page(), "/again": robotstest.Page(),
-			"/redirect": robotstest.Redirect("http://inner.test/internal"),
-			"/self":     robotstest.Redirect("http://evil.test/internal"),
-		},
-		"inner.test": {"*": robotstest.Page()},
-	}
-	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-		c := start(t, web, nil)
-		n := kit.MovingNames(c.Transport)
-		n.Set("inner.test", kit.InternalIP)
-		kit.Must(t, c.Visit("http://evil.test/"))
-		n.Set("evil.test", kit.InternalIP)
-		kit.Must(t, c.Visit("http://evil.test/again"))
-		for _, path := range []string{"/redirect", "/self"} {
-			private := (*report.PrivateNetworkError)(nil)
-			if err := c.Visit("http://evil.test" + path); !errors.As(err, &private) || private.From != "evil.test" || private.Address != "10.0.0.1" {
-				t.Errorf("%s: got %v, want a PrivateNetworkError", path, err)
-			}
-		}
-		kit.WantURIs(t, web, "inner.test", "")
-		kit.WantURIs(t, web, "evil.test", "/robots.txt / /again /redirect /self")
-	})
-}
-
-// TestPrivateSiteLeadsToItself crawls a site in a private network that leads to itself in every
-// way.
-func TestPrivateSiteLeadsToItself(t *testing.T) {
-	sites := robotstest.Sites{
-		"inner.test": {
-			"/robots.txt": robotstest.Redirect("https://inner.test/robots"), "/robots": "Sitemap: /map.xml",
-			"/map.xml": robotstest.Redirect("/index.xml"), "/index.xml": robotstest.SitemapIndex("http://inner.test/pages.xml"),
-			"/pages.xml": robotstest.Sitemap("http://inner.test/page"), "/page": robotstest.Redirect("http://inner.test:8080/end"),
-			"/": robotstest.Redirect("/home"), "/home": robotstest.Page(),
-		},
-		"inner.test:8080": {"/end": robotstest.Page()},
-	}
-	for name, ip := range map[string]net.IP{"10.0.0.1": kit.InternalIP, "::1": net.IPv6loopback} {
-		t.Run(name, func(t *testing.T) {
-			kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-				c := kit.Start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}))
-				kit.MovingNames(c.Transport).Set("inner.test", ip)
-				kit.Must(t, c.Visit("http://inner.test/"))
-				kit.WantURIs(t, web, "inner.test", "/robots.txt /robots / /home /map.xml /index.xml /pages.xml /page")
-				kit.WantURIs(t, web, "inner.test:8080", "/robots.txt /end")
-			})
-		})
-	}
-}
-
-// TestRebindingBetweenRuns is like TestResumeBehindDialer for a site that was public when its
-// robots.txt was read. In the second run it may not lead into the private network.
-func TestRebindingBetweenRuns(t *testing.T) {
-	sites := robotstest.Sites{
-		"evil.test":  {"/robots.txt": "Sitemap: http://inner.test/map.xml\nSitemap: http://10.0.0.2/map.xml\n", "/": robotstest.Page()},
-		"inner.test": {"*": robotstest.Sitemap()},
-		"10.0.0.2":   {"*": robotstest.Sitemap()},
-	}
-	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-		dir, s := t.TempDir(), store.Memory()
-		for _, ip := range []net.IP{kit.PublicIP, kit.InternalIP} {
-			c := kit.Start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{}), collyrobots.Store(s))
-			c.CacheDir = dir
-			n := kit.MovingNames(c.Transport)
-			n.Set("inner.test", kit.InternalIP)
-			n.Set("evil.test", ip)
-			kit.Must(t, c.Visit("http://evil.test/"))
-			kit.Must(t, c.Robots.Close())
-		}
-		kit.WantURIs(t, web, "evil.test", "/robots.txt /")
-		kit.WantURIs(t, web, "inner.test", "")
-		kit.WantURIs(t, web, "10.0.0.2", "")
-	})
 }
 
 // TestPrivateNetworksDenied checks that no request goes to a private address, also if the program

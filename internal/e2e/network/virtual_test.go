@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gocolly/colly/v2"
 
@@ -83,44 +82,4 @@ func TestHostHeaderSelectsSite(t *testing.T) {
 		c.Visit("http://shop.test/1")
 		kit.WantURIs(t, web, "shop.test", "/robots.txt")
 	})
-}
-
-// TestHostHeaderOfCollector checks a Host header that all requests of a collector have, over TLS,
-// in several spellings, and with an invalid name.
-func TestHostHeaderOfCollector(t *testing.T) {
-	for _, tc := range []struct {
-		name, header string
-		want         string
-	}{
-		{"the same site", "10.0.0.1:443", "10.0.0.1/robots.txt 10.0.0.1:443/1"},
-		{"upper case and a dot", "SHOP.test.", "shop.test/robots.txt SHOP.test./1"},
-		{"a port", "shop.test:8443", "shop.test:8443/robots.txt shop.test:8443/1"},
-		{"an invalid name", "a b", ""},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			var asked []string
-			rules := "User-agent: *\nDisallow: /cart\nCrawl-delay: 4\n"
-			open := robotstest.Site{"/robots.txt": rules, "/1": "a page", "/cart": "closed"}
-			server := byName(&asked, map[string]robotstest.Site{"shop.test": open, "SHOP.test.": open, "shop.test:8443": open, "10.0.0.1": open, "10.0.0.1:443": open})
-			kit.InBubble(t, robotstest.Sites{"10.0.0.1": {"*": server}, "proxy.test": {}}, func(t *testing.T, web *robotstest.Web) {
-				c := kit.Start(t, web, nil)
-				c.Impolite = true
-				c.Headers = &http.Header{"Host": {tc.header}}
-				c.Visit("https://10.0.0.1/1")
-				c.Visit("https://10.0.0.1/cart")
-				if got := strings.Join(asked, " "); got != tc.want {
-					t.Errorf("got requests %s, want %s", got, tc.want)
-				}
-				if tc.want != "" {
-					kit.WantNoSooner(t, web, "10.0.0.1", 4*time.Second, 2)
-				}
-				if n := len(c.Denied); n == 0 {
-					t.Error("/cart was not denied")
-				}
-				if strings.Contains(c.Logged.String(), "had not seen") {
-					t.Error(c.Logged)
-				}
-			})
-		})
-	}
 }

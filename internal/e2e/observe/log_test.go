@@ -3,9 +3,7 @@ package observe
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
-	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -137,56 +135,3 @@ func (l *panickingLease) Valid() bool {
 }
 
 func (l *panickingLease) Release(bool, time.Duration, time.Time) {}
-
-// TestLogHandlerThatHangs has a slog.Handler that does not return while it logs a throttled
-// response. The timeout must still end the request, and other pages of the host must be fetched.
-func TestLogHandlerThatHangs(t *testing.T) {
-	for name, tc := range map[string]struct {
-		options []collyrobots.Option
-		want    string
-	}{
-		"answered":       {want: "0s /robots.txt, 1s /busy, 11s /other"},
-		"RetryThrottled": {options: []collyrobots.Option{collyrobots.RetryThrottled(1)}, want: "0s /robots.txt, 1s /busy, 2s /other, 1h0m1s /busy"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var answered atomic.Bool
-			kit.InBubble(t, robotstest.Sites{"a.test": {
-				"/robots.txt": "User-agent: *\nCrawl-delay: 1\n",
-				"/busy": func(out http.ResponseWriter, r *http.Request) {
-					if answered.Swap(true) {
-						io.WriteString(out, "page")
-						return
-					}
-					out.WriteHeader(http.StatusTooManyRequests)
-					out.(http.Flusher).Flush()
-					<-r.Context().Done()
-				},
-				"/other": robotstest.Page(),
-			}}, func(t *testing.T, web *robotstest.Web) {
-				h := &hangingHandler{Handler: slog.DiscardHandler, message: "host is throttling, slowing down"}
-				c := kit.Start(t, web, kit.Async, append(tc.options, collyrobots.Logger(slog.New(h)))...)
-				c.SetRequestTimeout(10 * time.Second)
-				c.Visit("http://a.test/busy")
-				time.Sleep(time.Second)
-				c.Visit("http://a.test/other")
-				c.Wait()
-				kit.WantSchedule(t, web, "a.test", tc.want)
-			})
-		})
-	}
-}
-
-// A hangingHandler is a slog.Handler that takes an hour for each record with a given message.
-type hangingHandler struct {
-	slog.Handler
-	message string
-}
-
-func (h *hangingHandler) Enabled(context.Context, slog.Level) bool { return true }
-
-func (h *hangingHandler) Handle(_ context.Context, r slog.Record) error {
-	if r.Message == h.message {
-		time.Sleep(time.Hour)
-	}
-	return nil
-}

@@ -2,8 +2,6 @@ package operators
 
 import (
 	"fmt"
-	"math"
-	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,25 +10,6 @@ import (
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
-
-func TestAdaptiveDelayFaults(t *testing.T) {
-	for _, test := range []struct {
-		factor float64
-		ok     bool
-	}{
-		{1, true}, {0.01, true}, {math.SmallestNonzeroFloat64, true}, {math.MaxFloat64, true},
-		{0, true}, {-1, false}, {math.NaN(), false}, {math.Inf(1), false}, {math.Inf(-1), false},
-	} {
-		p, err := collyrobots.New(collyrobots.AdaptiveDelay(test.factor))
-		faults := kit.FaultsOf(err)
-		if ok := err == nil; ok != test.ok || !ok && (len(faults) != 1 || faults[0].Option != "AdaptiveDelay") {
-			t.Errorf("%v: got %v, want valid: %t", test.factor, err, test.ok)
-		}
-		if p != nil {
-			p.Close()
-		}
-	}
-}
 
 // pagesAfter returns a site whose pages /0 to /(n-1) are answered after d.
 func pagesAfter(n int, robots string, d time.Duration) robotstest.Site {
@@ -109,24 +88,4 @@ func TestAdaptiveDelayOnTheWire(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestAdaptiveDelayOfTimeouts checks that requests that get no response slow the crawl down, and
-// that the pace recovers.
-func TestAdaptiveDelayOfTimeouts(t *testing.T) {
-	site := pagesAfter(8, kit.NoDenys, 100*time.Millisecond)
-	for _, i := range []int{1, 2, 3} {
-		site[fmt.Sprint("/", i)] = http.HandlerFunc(kit.Hang)
-	}
-	kit.InBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, kit.Async, collyrobots.AdaptiveDelay(2))
-		c.SetRequestTimeout(5 * time.Second)
-		for i := range 8 {
-			c.Visit(fmt.Sprint("http://a.test/", i))
-			synctest.Wait()
-		}
-		c.Wait()
-		// The smoothed time is 0.1 s, then 0.55 s, 1.375 s, 3.1875 s, and 2.415625 s after /4.
-		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 0s /0, 200ms /1, 5.2s /2, 10.2s /3, 16.575s /4, 21.406s /5, 25.08s /6, 27.885s /7")
-	})
 }

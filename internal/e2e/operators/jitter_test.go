@@ -2,7 +2,6 @@ package operators
 
 import (
 	"fmt"
-	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,27 +11,6 @@ import (
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
-
-func TestJitterFaults(t *testing.T) {
-	for _, test := range []struct {
-		f  float64
-		ok bool
-	}{
-		{0, true}, {0.25, true}, {1, true}, {math.SmallestNonzeroFloat64, true},
-		{-0.25, false}, {1.01, false}, {25, false}, {math.NaN(), false}, {math.Inf(1), false}, {math.Inf(-1), false},
-	} {
-		for _, option := range []collyrobots.Option{collyrobots.Jitter(test.f), collyrobots.ForHosts("a.test", collyrobots.Jitter(test.f))} {
-			p, err := collyrobots.New(option)
-			faults := kit.FaultsOf(err)
-			if ok := err == nil; ok != test.ok || !ok && faults[len(faults)-1].Option != "Jitter" {
-				t.Errorf("%v: got %v, want valid: %t", test.f, err, test.ok)
-			}
-			if p != nil {
-				p.Close()
-			}
-		}
-	}
-}
 
 // TestJitterOnTheWire checks the gaps that the server sees, those in the events, and the smallest in the
 // statistics. The share is random, so each gap has bounds. Package pace tests exact gaps.

@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"net/http"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/gocolly/colly/v2"
-	"github.com/gocolly/colly/v2/queue"
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
@@ -21,73 +19,6 @@ import (
 )
 
 // These tests use StopRefused and MaxPages together with other features.
-
-// TestLimitsWithSharedPace checks that pages that wait for a Pacer are denied when a limit is
-// reached, and that no lease is left over.
-func TestLimitsWithSharedPace(t *testing.T) {
-	for name, test := range map[string]struct {
-		answer any
-		option collyrobots.Option
-	}{
-		"MaxPages":    {robotstest.Page(), collyrobots.MaxPages(3)},
-		"StopRefused": {http.StatusForbidden, collyrobots.StopRefused(3)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 5\n", "*": test.answer}}, func(t *testing.T, web *robotstest.Web) {
-				sharing := kit.Shared(t) // checks the leases at the end
-				one := kit.Start(t, web, kit.Async, collyrobots.SharedPace(sharing), test.option)
-				two := kit.Start(t, web, kit.Async, collyrobots.SharedPace(sharing), test.option)
-				for i := range 20 {
-					one.Visit(fmt.Sprint("http://a.test/", i))
-					two.Visit(fmt.Sprint("http://a.test/two/", i))
-				}
-				one.Wait()
-				two.Wait()
-				if n := countPages(web.Log("a.test")); n != 6 || len(one.Denied) != 17 || len(two.Denied) != 17 {
-					t.Errorf("%d pages, %d and %d denied, want 6, 17 and 17", n, len(one.Denied), len(two.Denied))
-				}
-			})
-		})
-	}
-}
-
-// TestBudgetOfAllClients checks that collectors, clones, http.Clients, Turns and a queue share one
-// budget.
-func TestBudgetOfAllClients(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, kit.Async, collyrobots.MaxPages(10))
-		attached := c.Clone()
-		plain := c.Collector.Collector.Clone() // is not attached
-		client := &http.Client{Transport: c.Robots.Transport(web.Transport())}
-		q, err := queue.New(4, nil)
-		kit.Must(t, err)
-		var all sync.WaitGroup
-		for i := range 8 {
-			page := fmt.Sprint("http://a.test/", i)
-			c.Visit(page)
-			attached.Visit(page + "/attached")
-			plain.Visit(page + "/plain")
-			kit.Must(t, q.AddURL(page+"/queue"))
-			all.Go(func() {
-				resp, err := client.Get(page + "/client")
-				if err == nil {
-					resp.Body.Close()
-				}
-			})
-		}
-		kit.Must(t, q.Run(c.Collector.Collector))
-		all.Wait()
-		c.Wait()
-		attached.Wait()
-		plain.Wait()
-		if n := countPages(web.Log("a.test")); n != 10 {
-			t.Errorf("%d pages were sent, want 10", n)
-		}
-		if s := kit.HostStats(t, c.Robots, "a.test"); s.Denied != 30 || s.PagesSent != 10 {
-			t.Errorf("the host has %+v", s)
-		}
-	})
-}
 
 // TestRandomBudgets crawls hosts whose connections fail at random and whose pages are aborted at
 // random, and checks that no host gets too many pages, that the count is that of the access log,
@@ -151,30 +82,4 @@ func TestRandomBudgets(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestWaitsUnderLimitsEnd checks that the wait of a page under a limit still ends with its context
-// and with Close.
-func TestWaitsUnderLimitsEnd(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 100\n", "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.MaxPages(5), collyrobots.StopRefused(2))
-		acquire := func(ctx context.Context) error {
-			req, _ := http.NewRequest("GET", "http://a.test/", nil)
-			_, err := c.Robots.Acquire(ctx, req)
-			return err
-		}
-		began := time.Now()
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		defer cancel()
-		if err := acquire(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 20*time.Second {
-			t.Errorf("%v after %v", err, time.Since(began))
-		}
-		time.AfterFunc(10*time.Second, func() { c.Robots.Close() })
-		if err := acquire(t.Context()); !errors.Is(err, collyrobots.ErrClosed) || time.Since(began) != 30*time.Second {
-			t.Errorf("%v after %v", err, time.Since(began))
-		}
-		if s := kit.HostStats(t, c.Robots, "a.test"); s.PagesSent != 0 {
-			t.Errorf("%d pages are counted", s.PagesSent)
-		}
-	})
 }

@@ -1,14 +1,8 @@
 package operators
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"math"
-	"net/http"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,33 +11,8 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
-	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
-
-func TestMaxRateFaults(t *testing.T) {
-	for _, test := range []struct {
-		r     rate.Limit
-		burst int
-		ok    bool
-	}{
-		{1, 1, true}, {0.001, 1, true}, {rate.Every(time.Hour), 100, true}, {0, 0, true}, {0, 5, true}, {0, -1, false}, {rate.Inf, 1, true},
-		{1, 0, false}, {1, -1, false}, {-1, 1, false}, {rate.Limit(math.NaN()), 1, false}, {rate.Limit(math.Inf(-1)), 1, false},
-	} {
-		p, err := collyrobots.New(collyrobots.MaxRate(test.r, test.burst))
-		faults := kit.FaultsOf(err)
-		if ok := err == nil; ok != test.ok || !ok && (len(faults) != 1 || faults[0].Option != "MaxRate") {
-			t.Errorf("%v, %d: got %v, want valid: %t", float64(test.r), test.burst, err, test.ok)
-		}
-		if p != nil {
-			p.Close()
-		}
-	}
-	_, err := collyrobots.New(collyrobots.ForHosts("a.test", collyrobots.MaxRate(1, 1)))
-	if err == nil || !strings.Contains(err.Error(), "MaxRate: cannot be used inside ForHosts") {
-		t.Errorf("inside ForHosts: %v", err)
-	}
-}
 
 // TestMaxRateOnTheWire checks the requests to three hosts together. Each page of a host is requested
 // when the page before it has been called.
@@ -108,100 +77,6 @@ func secondsOf(log robotstest.Log) string {
 		times = append(times, fmt.Sprint(r.Time.Sub(log[0].Time).Seconds()))
 	}
 	return strings.Join(times, " ")
-}
-
-// TestMaxRateOfEachKind checks that redirects, sitemaps, retries, http.Clients and Turns wait for the rate.
-func TestMaxRateOfEachKind(t *testing.T) {
-	var busy sync.Once
-	kit.InBubble(t, robotstest.Sites{
-		"a.test": {
-			"/robots.txt":  kit.NoDenys + "Sitemap: http://a.test/sitemap.xml\n",
-			"/sitemap.xml": robotstest.Sitemap("http://a.test/listed"),
-			"/listed":      "x",
-			"/from":        robotstest.Redirect("/to"),
-			"/to":          "x",
-			"/client":      "x",
-			"/busy": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				busy.Do(func() { w.WriteHeader(http.StatusTooManyRequests) })
-			}),
-		},
-	}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.MaxRate(0.1, 1), collyrobots.RetryThrottled(1), collyrobots.FollowSitemaps(collyrobots.Feed{}))
-		kit.Must(t, c.Visit("http://a.test/from"))
-		c.Wait()
-		kit.Must(t, c.Visit("http://a.test/busy"))
-		client := &http.Client{Transport: c.Robots.Transport(web.Transport())}
-		req, err := http.NewRequest("GET", "http://a.test/client", nil)
-		kit.Must(t, err)
-		req.Header.Set("User-Agent", "ExampleBot/1.0")
-		r, err := client.Do(req)
-		kit.Must(t, err)
-		kit.Must(t, r.Body.Close())
-		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 10s /from, 20s /to, 30s /sitemap.xml, 40s /listed, 50s /busy, 1m0s /busy, 1m10s /client")
-		last := time.Now()
-		turn, err := c.Robots.Acquire(t.Context(), req)
-		kit.Must(t, err)
-		turn.End()
-		if wait := time.Since(last); wait != 10*time.Second {
-			t.Errorf("Acquire has waited %v", wait)
-		}
-		short, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_, err = c.Robots.Acquire(short, req)
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("Acquire with a deadline: %v", err)
-		}
-		time.Sleep(9 * time.Second)
-		last = time.Now()
-		turn, err = c.Robots.Acquire(t.Context(), req)
-		kit.Must(t, err)
-		turn.End()
-		if wait := time.Since(last); wait != 0 {
-			t.Errorf("Acquire has waited %v for the token of a canceled request", wait)
-		}
-	})
-}
-
-// TestMaxRateIsVisible checks events and statistics while hosts wait for the rate.
-func TestMaxRateIsVisible(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{
-		"a.test": robotstest.Pages(1, kit.NoDenys),
-		"b.test": robotstest.Pages(2, kit.NoDenys),
-	}, func(t *testing.T, web *robotstest.Web) {
-		var waits []report.Event
-		c := kit.Start(t, web, kit.Async, collyrobots.MaxRate(0.1, 2), collyrobots.OnEveryEvent(func(e report.Event) {
-			if e.Kind == report.EventWaiting {
-				waits = append(waits, e)
-			}
-		}))
-		c.Visit("http://b.test/0")
-		synctest.Wait() // the tokens are used up
-		begin := time.Now()
-		c.Visit("http://a.test/0")
-		synctest.Wait()
-		c.Visit("http://b.test/1")
-		synctest.Wait()
-		s := c.Robots.Stats()
-		if s.Rate == nil || s.Rate.Waiting != 2 || s.Rate.Waited != 0 {
-			t.Errorf("waits %+v", s.Rate)
-		}
-		for _, h := range s.Hosts {
-			if h.Source != report.SourceMaxRate || !h.NextStart.Equal(begin.Add(10*time.Second)) {
-				t.Errorf("%s waits until %v because of %s", h.Host, h.NextStart.Sub(begin), h.Source)
-			}
-		}
-		kit.Survives(t, s)
-		c.Wait()
-		kit.Must(t, c.Robots.Close())
-		s = c.Robots.Stats()
-		if s.Rate.Waiting != 0 || s.Rate.Waited != 50*time.Second || s.Totals.Waited != 50*time.Second {
-			t.Errorf("waits %+v, all %v", s.Rate, s.Totals.Waited)
-		}
-		index := slices.IndexFunc(waits, func(e report.Event) bool { return e.URL == "http://b.test/1" })
-		if index < 0 || waits[index].Source != report.SourceMaxRate || !waits[index].Until.Equal(begin.Add(20*time.Second)) {
-			t.Errorf("got %+v", waits)
-		}
-	})
 }
 
 // TestMaxRateAndClose checks that Close ends the waits for the rate.

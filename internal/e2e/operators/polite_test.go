@@ -86,25 +86,3 @@ func TestPoliteJitter(t *testing.T) {
 		wantJitter(t, gapsOf(web.Log("a.test")), time.Second, 1250*time.Millisecond)
 	})
 }
-
-// TestPoliteRetries checks how often a page that is answered 503 is requested.
-func TestPoliteRetries(t *testing.T) {
-	for _, test := range []struct {
-		name string
-		opts []collyrobots.Option
-		want int
-	}{
-		{"three retries", []collyrobots.Option{collyrobots.Polite()}, 4},
-		{"switched off", []collyrobots.Option{collyrobots.Polite(), collyrobots.RetryThrottled(0)}, 1},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "/0": http.StatusTooManyRequests}}, func(t *testing.T, web *robotstest.Web) {
-				c := kit.Start(t, web, nil, test.opts...)
-				c.Visit("http://a.test/0")
-				if got := kit.CountURI(web, "/0"); got != test.want {
-					t.Errorf("%d requests, want %d", got, test.want)
-				}
-			})
-		})
-	}
-}

@@ -1,17 +1,13 @@
 package operators
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -86,37 +82,6 @@ func testStopRefused(t *testing.T, start kit.Starter) {
 	})
 }
 
-// TestStopRefusedEndsWaits checks that the pages that wait for a host are denied when it is
-// stopped, and that of those that wait for the next try one is sent.
-func TestStopRefusedEndsWaits(t *testing.T) { kit.ForEachClient(t, testStopRefusedEndsWaits) }
-
-func testStopRefusedEndsWaits(t *testing.T, start kit.Starter) {
-	site, _ := refusing("User-agent: *\nCrawl-delay: 30\n")
-	kit.InBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
-		began := time.Now()
-		c := start(t, web, kit.Async, collyrobots.StopRefused(2))
-		visit := func() {
-			for i := range 50 {
-				c.Visit(fmt.Sprintf("http://a.test/%d?%d", i, time.Now().Unix()))
-			}
-			c.Wait()
-		}
-		visit()
-		if took := time.Since(began); took != time.Minute || len(c.Denied) != 48 {
-			t.Errorf("%d pages are denied after %v, want 48 after a minute", len(c.Denied), took)
-		}
-		time.Sleep(2 * time.Hour)
-		visit()
-		log := web.Log("a.test")
-		if len(log) != 4 || len(c.Denied) != 97 {
-			t.Errorf("%d pages are denied, want 97. The requests are\n%v", len(c.Denied), log)
-		}
-		if waiting := kit.HostStats(t, c.Robots, "a.test").Waiting; waiting != 0 {
-			t.Errorf("%d pages wait", waiting)
-		}
-	})
-}
-
 // TestRefusedRobotsTxt checks that 403 for robots.txt and sitemaps is not a refusal of a page.
 func TestRefusedRobotsTxt(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": http.StatusForbidden, "/sitemap.xml": http.StatusForbidden, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
@@ -126,57 +91,6 @@ func TestRefusedRobotsTxt(t *testing.T) {
 		if s := kit.HostStats(t, c.Robots, "a.test"); s.Refusals != 0 || s.Pages != 2 {
 			t.Errorf("the host has %+v", s)
 		}
-	})
-}
-
-// TestRetriesOfRefusedPages checks that a program that retries every refused page sends no more
-// requests than StopRefused allows, and ends.
-func TestRetriesOfRefusedPages(t *testing.T) {
-	for name, options := range map[string][]colly.CollectorOption{"sync": nil, "async": kit.Async} {
-		t.Run(name, func(t *testing.T) {
-			kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": http.StatusForbidden}}, func(t *testing.T, web *robotstest.Web) {
-				began := time.Now()
-				c := kit.Start(t, web, options, collyrobots.StopRefused(4))
-				c.OnError(func(r *colly.Response, _ error) { r.Request.Retry() })
-				for i := range 3 {
-					c.Visit(fmt.Sprint("http://a.test/", i))
-				}
-				c.Wait()
-				if n := len(web.Log("a.test")); n < 5 || n > 7 || time.Since(began) > time.Minute { // up to three pages are under way at once
-					t.Errorf("%d requests in %v", n, time.Since(began))
-				}
-			})
-		})
-	}
-}
-
-// TestStopRefusedWithFrontier checks that the pages of a stopped host are postponed, and that the
-// next run fetches them.
-func TestStopRefusedWithFrontier(t *testing.T) {
-	site, open := refusing("User-agent: *\nCrawl-delay: 1\n")
-	kit.InBubble(t, robotstest.Sites{"a.test": site, "b.test": robotstest.Pages(3, kit.NoDenys)}, func(t *testing.T, web *robotstest.Web) {
-		store := kit.NewMemoryStore()
-		run := func() *kit.Crawl {
-			c := kit.Start(t, web, kit.Async, collyrobots.Frontier(store), collyrobots.StopRefused(2))
-			for i := range 6 {
-				c.Visit(fmt.Sprint("http://a.test/", i))
-			}
-			c.Wait()
-			return c
-		}
-		c := run()
-		if states := store.States(); len(states[kit.IsDone]) != 2 || len(states[kit.Postponed]) != 4 {
-			t.Errorf("the pages are %v", states)
-		}
-		if s := kit.HostStats(t, c.Robots, "a.test"); s.Ended != report.EndingRefused {
-			t.Errorf("the host ended: %q", s.Ended)
-		}
-		kit.Must(t, c.Robots.Close())
-		time.Sleep(time.Minute)
-		store = store.Reopen()
-		open.Store(true)
-		run()
-		kit.WantStates(t, store, "done: /0 /1 /2 /3 /4 /5")
 	})
 }
 
@@ -225,61 +139,6 @@ func isKnown(p *collyrobots.Plugin, host string) bool {
 		}
 	})
 	return known
-}
-
-// TestCheckTakesNoProbe checks that Check shows the reason and leaves the probe to a page.
-func TestCheckTakesNoProbe(t *testing.T) {
-	site, open := refusing(kit.NoDenys)
-	kit.InBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.StopRefused(1))
-		c.Visit("http://a.test/")
-		d, err := c.Robots.Check(t.Context(), "http://a.test/x")
-		if err != nil || d.Allowed || d.Reason != report.ReasonRefused || time.Until(d.NextTry) != time.Hour {
-			t.Errorf("%v, %v", d, err)
-		}
-		time.Sleep(time.Hour)
-		for range 3 {
-			d, err := c.Robots.Check(t.Context(), "http://a.test/x")
-			if err != nil || !d.Allowed {
-				t.Errorf("%v, %v", d, err)
-			}
-		}
-		open.Store(true)
-		kit.Must(t, c.Visit("http://a.test/probe"))
-		kit.Must(t, c.Visit("http://a.test/next"))
-	})
-}
-
-// TestProbeThatIsNotSent checks that another page takes the place of a probe that was not sent, and
-// that one of many is sent.
-func TestProbeThatIsNotSent(t *testing.T) {
-	site, _ := refusing(kit.NoDenys)
-	kit.InBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, kit.Async, collyrobots.StopRefused(1))
-		var broken atomic.Bool
-		dial := c.Transport.DialContext
-		c.Transport.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			if broken.Load() {
-				return nil, errors.New("no route")
-			}
-			return dial(ctx, network, addr)
-		}
-		c.Transport.DisableKeepAlives = true
-		c.Visit("http://a.test/0")
-		c.Wait()
-		time.Sleep(time.Hour)
-		broken.Store(true)
-		c.Visit("http://a.test/1")
-		c.Wait()
-		broken.Store(false)
-		for i := range 20 {
-			c.Visit(fmt.Sprint("http://a.test/2?", i))
-		}
-		c.Wait()
-		if log := web.Log("a.test"); len(log) != 3 || len(c.Denied) != 19 {
-			t.Errorf("%d denied, requests:\n%v", len(c.Denied), log)
-		}
-	})
 }
 
 // TestProbeFollowsRedirects checks that the redirect of a probe within its host is sent, and that
@@ -354,25 +213,4 @@ func unruled(t *testing.T, transport *http.Transport, opts ...collyrobots.Option
 	kit.Must(t, err)
 	t.Cleanup(func() { robots.Close() })
 	return c, robots
-}
-
-// TestResetLater checks that a connection that is reset long after the request is no refusal.
-func TestResetLater(t *testing.T) {
-	for wait, want := range map[time.Duration]int{0: 1, 9 * time.Second: 1, 11 * time.Second: 0} {
-		kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys}}, func(t *testing.T, web *robotstest.Web) {
-			c := kit.Start(t, web, nil)
-			c.SetRequestTimeout(time.Minute)
-			c.WithTransport(kit.RoundTripper(func(r *http.Request) (*http.Response, error) {
-				if r.URL.Path == "/robots.txt" {
-					return c.Transport.RoundTrip(r)
-				}
-				time.Sleep(wait)
-				return nil, &net.OpError{Op: "read", Err: syscall.ECONNRESET}
-			}))
-			c.Visit("http://a.test/")
-			if s := kit.HostStats(t, c.Robots, "a.test"); s.Refusals != want {
-				t.Errorf("%d refusals after %v, want %d", s.Refusals, wait, want)
-			}
-		})
-	}
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gocolly/colly/v2"
-
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/report"
@@ -137,33 +135,6 @@ func TestForeignHosts(t *testing.T) {
 				t.Errorf("Stats has %d hosts, want 1", n)
 			}
 		})
-	}
-}
-
-// TestShardsPassURLsToEachOther checks that two processes that pass foreign URLs to each other
-// fetch each page once.
-func TestShardsPassURLsToEachOther(t *testing.T) {
-	hosts := hostsOf(t, 2)
-	sites := make(robotstest.Sites)
-	for i, host := range hosts {
-		sites[host] = robotstest.Site{"/robots.txt": kit.NoDenys, "/": robotstest.Page("/1", "http://"+hosts[1-i]+"/2"), "/1": robotstest.Page(), "/2": robotstest.Page("http://" + hosts[1-i] + "/3"), "/3": robotstest.Page()}
-	}
-	web := robotstest.New(t, sites)
-	var all [2]*kit.Crawl
-	for i := range all {
-		hand := collyrobots.OnDenied(func(_ *colly.Request, err error) {
-			var foreign *report.ShardError
-			if errors.As(err, &foreign) {
-				all[foreign.Shard].Visit(foreign.URL)
-			}
-		})
-		all[i] = kit.Start(t, web, nil, collyrobots.ShardByHost(2, i), hand).Follow()
-	}
-	for _, host := range hosts {
-		all[0].Visit("http://" + host + "/")
-	}
-	for _, host := range hosts {
-		kit.WantSortedURIs(t, web, host, "/ /1 /2 /3 /robots.txt")
 	}
 }
 

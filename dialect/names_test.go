@@ -8,6 +8,10 @@ import (
 
 // TestCheckToken checks that CheckToken rejects exactly the tokens that no line can match.
 func TestCheckToken(t *testing.T) {
+	all := ""
+	for _, d := range dialect.All() {
+		all += d.String() + " "
+	}
 	for _, test := range []struct {
 		token string
 		bad   string // dialects
@@ -19,8 +23,8 @@ func TestCheckToken(t *testing.T) {
 		{"ExampleBot/1.0", "rfc9309 google "},
 		{"Example Bot", "rfc9309 google coccoc "},
 		{"Bot#1", "rfc9309 google coccoc yandex "},
-		{"", "rfc9309 google coccoc original1994 temoto yandex seznam "},
-		{"*", "rfc9309 google coccoc original1994 temoto yandex seznam "},
+		{"", all},
+		{"*", all},
 	} {
 		bad := ""
 		for _, d := range dialect.All() {

@@ -45,14 +45,9 @@ func New(s *Settings, w *exchange.Wire, p *Policies) *Judge {
 		Wire:     w,
 		Delays:   Delays{Wire: w},
 		Policies: p,
+		Rules:    rulesOf(s),
 		Report:   w.Report,
 		decided:  newDecisions(),
-	}
-	if s.IsForAny(func(s *HostSettings) bool { return s.EnforceUsage }) {
-		j.Rules = append(j.Rules, usageRule{})
-	}
-	if s.IsForAny(func(s *HostSettings) bool { return s.EnforceTags }) {
-		j.Rules = append(j.Rules, nofollowRule{})
 	}
 	return j
 }
@@ -140,22 +135,6 @@ func (j *Judge) decide(ctx context.Context, v *Verdict, t Target, f exchange.Fet
 		return j.findTDM(ctx, v, t, f)
 	}
 	return nil
-}
-
-// A nofollowRule is the rule of the option EnforceRobotsTags. It denies links that must not be
-// followed.
-type nofollowRule struct{}
-
-func (nofollowRule) Judge(_ time.Time, c Candidate) *Denial {
-	if c.linkedFrom == "" {
-		return nil
-	}
-	return linkDenied(c.linkedFrom)
-}
-
-// linkDenied returns the denial of a link on the page from.
-func linkDenied(from string) *Denial {
-	return &Denial{Reason: report.ReasonNofollow, Describe: func(d *report.Decision) { d.LinkedFrom = from }}
 }
 
 // NofollowVerdict returns the verdict on a link that must not be followed, to an authority whose

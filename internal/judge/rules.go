@@ -40,6 +40,39 @@ type Limit interface {
 	Undo(now time.Time, host string)
 }
 
+// A RuleSettings holds the options of rules that need nothing else.
+type RuleSettings struct {
+	EnforceTags bool // of EnforceRobotsTags
+}
+
+// rulesOf returns the rules of the options that are set for any host.
+func rulesOf(s *Settings) []Rule {
+	var rules []Rule
+	if s.IsForAny(func(s *HostSettings) bool { return s.EnforceUsage }) {
+		rules = append(rules, usageRule{})
+	}
+	if s.IsForAny(func(s *HostSettings) bool { return s.EnforceTags }) {
+		rules = append(rules, nofollowRule{})
+	}
+	return rules
+}
+
+// A nofollowRule is the rule of the option EnforceRobotsTags. It denies links that must not be
+// followed.
+type nofollowRule struct{}
+
+func (nofollowRule) Judge(_ time.Time, c Candidate) *Denial {
+	if c.linkedFrom == "" {
+		return nil
+	}
+	return linkDenied(c.linkedFrom)
+}
+
+// linkDenied returns the denial of a link on the page from.
+func linkDenied(from string) *Denial {
+	return &Denial{Reason: report.ReasonNofollow, Describe: func(d *report.Decision) { d.LinkedFrom = from }}
+}
+
 // A Denial says why a rule denies a URL.
 type Denial struct {
 	Reason   report.Reason

@@ -23,7 +23,7 @@ type HostSettings struct {
 	IgnoreRobots bool
 	LongDelays
 	UsageSettings
-	EnforceTags bool // of EnforceRobotsTags
+	RuleSettings
 	HostLimits
 	Revalidation
 

@@ -62,7 +62,7 @@ func TestOverriddenStatusTable(t *testing.T) {
 		{"2 redirects to 403", redirects(2, 308, "", status(403)), "ooooooo", "ooooooo", "-------", "ooooooo"},
 		{"redirect to an unreachable host", redirects(1, 301, "https://gone.example/", refuse), "-------", "ooooooo", "--D----", "--D----"},
 	} {
-		for i, d := range dialect.All() {
+		for i, d := range dialect.All()[:len(row.denyAll)] { // the options replace what any dialect says
 			for _, test := range []struct {
 				options policy.Options
 				want    string

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/collyrobots/collyrobots/dialect"
 )
 
 // FuzzRecord checks that any bytes decode to facts or an error, and that facts do not change when
@@ -26,7 +28,10 @@ func FuzzRecord(f *testing.F) {
 	f.Add([]byte(nil))
 	f.Add([]byte(`{"version":1,"copy":{"class":7}}`))
 	f.Add([]byte(`{"version":1,"failure":{"class":0,"count":0}}`))
-	tables := []accessTable{rfc9309, google, cocCoc, original1994, temoto, yandex, seznam}
+	var tables []*accessTable
+	for _, d := range dialect.All() {
+		tables = append(tables, tableOf(d))
+	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		known, err := decode(raw)
 		if err != nil {

@@ -39,8 +39,9 @@ func TestMatchesResources(t *testing.T) {
 // TestDialectsDiffer checks that the finding names each verdict and line once, with its dialects.
 func TestDialectsDiffer(t *testing.T) {
 	const file = "User-agent: *\nDisallow: /\nAllow: /help\nAllow: /\n"
-	want := "https://example.com/, for a crawler without a group: allowed by line 4 in rfc9309, google, coccoc, yandex, seznam; denied by line 2 in original1994; denied in temoto"
-	for _, f := range Lint([]byte(file), Options{Dialects: dialect.All()}) {
+	want := "https://example.com/, for a crawler without a group: allowed by line 4 in rfc9309, google; denied by line 2 in original1994; denied in temoto"
+	dialects := []dialect.Dialect{dialect.RFC9309(), dialect.Google(), dialect.Original1994(), dialect.Temoto()}
+	for _, f := range Lint([]byte(file), Options{Dialects: dialects}) {
 		if f.ID == "dialects-differ" && f.Text == want {
 			return
 		}

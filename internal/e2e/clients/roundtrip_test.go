@@ -6,8 +6,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"sync"
@@ -338,20 +336,6 @@ func TestTheDefaultTransport(t *testing.T) {
 		kit.Must(t, c.Visit("http://a.test/2"))
 		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 2s /1, 3s /2")
 	})
-}
-
-// Requests with other schemes go to next.
-func TestOtherSchemesOfAClient(t *testing.T) {
-	folder := t.TempDir()
-	kit.Must(t, os.WriteFile(filepath.Join(folder, "page"), []byte("text"), 0o600))
-	p, err := collyrobots.New()
-	kit.Must(t, err)
-	defer p.Close()
-	files := http.NewFileTransport(http.Dir(folder))
-	body, err := kit.Get(&http.Client{Transport: p.Transport(files)}, "file:///page")
-	if body != "text" || err != nil {
-		t.Errorf("got %q, %v", body, err)
-	}
 }
 
 // Misuse is an error.

@@ -50,22 +50,6 @@ func TestAcquire(t *testing.T) {
 	})
 }
 
-// A host has one turn at a time. A Turn that is never ended expires.
-func TestATurnThatIsNeverEndedExpires(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 2\n")}, func(t *testing.T, web *robotstest.Web) {
-		p := kit.NewTurns(t, web)
-		_, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/1"))
-		kit.Must(t, err)
-		began := time.Now()
-		turn, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/2"))
-		kit.Must(t, err)
-		if took := time.Since(began); took <= 2*time.Second || took > time.Hour {
-			t.Errorf("the second turn came after %v", took)
-		}
-		turn.End()
-	})
-}
-
 // TestFailed checks what follows from the error of a Turn: whether the request counts, also for
 // MaxPages and AdaptiveDelay, whether it is a refusal, and when the next one may start.
 func TestFailed(t *testing.T) {

@@ -321,3 +321,17 @@ func TestInitAfterAttach(t *testing.T) {
 		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 5s /2, 10s /, 15s /1, 20s /, 25s /1, 30s /, 35s /1")
 	})
 }
+
+// TestUnattachedCloneAfterClose checks that a clone that is not attached can send nothing after
+// Close.
+func TestUnattachedCloneAfterClose(t *testing.T) {
+	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(2, kit.NoDenys)})
+	c := kit.Start(t, web, nil)
+	clone := c.Collector.Collector.Clone()
+	kit.Must(t, clone.Visit("http://a.test/0"))
+	kit.Must(t, c.Robots.Close())
+	if err := clone.Visit("http://a.test/1"); !errors.Is(err, collyrobots.ErrClosed) {
+		t.Errorf("after Close got %v, want ErrClosed", err)
+	}
+	kit.WantURIs(t, web, "a.test", "/robots.txt /0")
+}

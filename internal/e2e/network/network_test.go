@@ -24,12 +24,6 @@ var privateHosts = []string{
 	"[64:ff9b::a00:1]", "[2002:a00:1::]", "[::127.0.0.1]", "localhost:6379", "db.localhost", "[fec0::1]", "192.0.0.8", "240.1.1.1",
 }
 
-// publicHosts are hosts that any site may send the crawler to.
-var publicHosts = []string{
-	"93.184.216.34", "172.32.0.1", "100.128.0.1", "169.253.1.1", "192.169.0.1:8080", "[2606:2800:220:1::1]", "[64:ff9b::5db8:d822]",
-	"[2002:5db8:d822::]", "[::ffff:93.184.216.34]", "localhost.test", "11.0.0.1", "198.51.100.1",
-}
-
 // sitesLeadingTo returns a page and a robots.txt that redirect to host, and sitemaps that are on
 // host or redirect to it.
 func sitesLeadingTo(host string) robotstest.Sites {
@@ -90,19 +84,6 @@ func testPublicSiteLeadsToPrivateAddress(t *testing.T, start kit.Starter) {
 	}
 }
 
-// TestPublicSiteLeadsToPublicAddress checks that a public site may lead to other public hosts.
-func TestPublicSiteLeadsToPublicAddress(t *testing.T) {
-	kit.ForEachClient(t, testPublicSiteLeadsToPublicAddress)
-}
-
-func testPublicSiteLeadsToPublicAddress(t *testing.T, start kit.Starter) {
-	for _, host := range publicHosts {
-		t.Run(host, func(t *testing.T) {
-			kit.InBubble(t, sitesLeadingTo(host), func(t *testing.T, web *robotstest.Web) { wantAllRequested(t, web, host) })
-		})
-	}
-}
-
 // wantAllRequested checks that everything in sitesLeadingTo(host) is requested.
 func wantAllRequested(t *testing.T, web *robotstest.Web, host string, opts ...collyrobots.Option) {
 	t.Helper()
@@ -114,16 +95,6 @@ func wantAllRequested(t *testing.T, web *robotstest.Web, host string, opts ...co
 	}
 	kit.WantSortedURIs(t, web, host, "/direct.xml /final.xml /listed.xml /moved/robots.txt /page /robots.txt")
 	kit.WantURIs(t, web, "b.test", "/robots.txt /")
-}
-
-func TestPrivateNetworksAllowed(t *testing.T) { kit.ForEachClient(t, testPrivateNetworksAllowed) }
-
-func testPrivateNetworksAllowed(t *testing.T, start kit.Starter) {
-	for _, host := range []string{"10.0.0.1", "[::1]", "169.254.169.254", "localhost:8080"} {
-		kit.InBubble(t, sitesLeadingTo(host), func(t *testing.T, web *robotstest.Web) {
-			wantAllRequested(t, web, host, collyrobots.PrivateNetworks(collyrobots.AllowAll))
-		})
-	}
 }
 
 // TestDryRunIsNotLedToPrivateAddress checks that even a dry run, which sends requests that
@@ -217,19 +188,5 @@ func TestForbiddenDomainsBehindRedirect(t *testing.T) {
 		}
 		kit.WantURIs(t, web, "bad.test", "")
 		kit.WantURIs(t, web, "b.test", "/robots.txt")
-	})
-}
-
-// TestForbiddenDomainsOfPages checks that Pages requests nothing from forbidden domains, except
-// from sites that the program names.
-func TestForbiddenDomainsOfPages(t *testing.T) {
-	kit.InBubble(t, sitesLeadingTo("bad.test"), func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, []colly.CollectorOption{colly.DisallowedDomains("bad.test")})
-		for e, err := range c.Robots.Pages(t.Context(), collyrobots.Feed{}, "http://a.test/") {
-			if err != nil && !errors.Is(err, colly.ErrForbiddenDomain) {
-				t.Error(e, err)
-			}
-		}
-		kit.WantURIs(t, web, "bad.test", "")
 	})
 }

@@ -2,15 +2,12 @@ package observe
 
 import (
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
@@ -105,32 +102,6 @@ func forEachReason(t *testing.T, f func(t *testing.T, d collyrobots.Decision)) {
 	}
 }
 
-// TestDenialContainsEachURLOnce checks that the text of a denial contains each URL once, although
-// the wrapped errors also contain URLs.
-func TestDenialContainsEachURLOnce(t *testing.T) {
-	forEachReason(t, func(t *testing.T, d collyrobots.Decision) {
-		err := error(&collyrobots.DisallowedError{Decision: d})
-		for _, s := range []string{err.Error(), d.String()} {
-			if n := strings.Count(s, d.URL); n != 1 {
-				t.Errorf("the text contains the URL of the page %d times, want 1: %s", n, s)
-			}
-			if n := strings.Count(s, d.RobotsURL); n != 1 {
-				t.Errorf("the text contains the URL of robots.txt %d times, want 1: %s", n, s)
-			}
-		}
-		var denied *collyrobots.DisallowedError
-		if wrapped := fmt.Errorf("wrapped: %w", err); !errors.As(wrapped, &denied) || denied.Decision != d || !errors.Is(wrapped, colly.ErrRobotsTxtBlocked) {
-			t.Errorf("%v is not both a *DisallowedError and colly.ErrRobotsTxtBlocked", wrapped)
-		}
-		if d.Err != nil && !errors.Is(err, d.Err) {
-			t.Errorf("%v does not wrap its cause", err)
-		}
-	})
-	if _, ok := any(collyrobots.DisallowedError{}).(error); ok {
-		t.Error("DisallowedError is an error, want only *DisallowedError")
-	}
-}
-
 func TestDecisionsSurviveJSON(t *testing.T) {
 	forEachReason(t, func(t *testing.T, d collyrobots.Decision) {
 		text := kit.Survives(t, d)
@@ -184,34 +155,5 @@ func TestRobotsStatusesAreStableCodes(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// TestCheckOfURLsThatNeedEscapes checks that Check and ShardOf accept URLs that url.Parse rejects
-// but that Colly and the sitemap reader escape.
-func TestCheckOfURLsThatNeedEscapes(t *testing.T) {
-	web := robotstest.New(t, robotstest.Sites{"a.test": {
-		"/robots.txt": "User-agent: *\nDisallow: /closed/\nDisallow: /50%25\n",
-		"*":           robotstest.Page(),
-	}})
-	c := kit.Start(t, web, nil)
-	for u, allowed := range map[string]bool{
-		"http://a.test/100%":              true,
-		"http://a.test/100%zz?q=1%":       true,
-		"http://a.test/closed/100%":       false,
-		"http://a.test/50%":               false,
-		"http://a.test/tab\there":         true,
-		"http://a.test/closed/tab\x7fend": false,
-	} {
-		d, err := c.Robots.Check(t.Context(), u)
-		if err != nil || d.Allowed != allowed {
-			t.Errorf("Check(%q) returned %v, %v", u, d, err)
-		}
-		if err := c.Visit(u); (err == nil) != allowed {
-			t.Errorf("Visit(%q) returned %v", u, err)
-		}
-		if _, err := collyrobots.ShardOf(u, 2); err != nil {
-			t.Errorf("ShardOf(%q) returned %v", u, err)
-		}
 	}
 }

@@ -3,7 +3,6 @@ package observe
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +15,6 @@ import (
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
-	"github.com/collyrobots/collyrobots/store"
 )
 
 // TestEventsOfCrawl compares all events of a small crawl that has every kind of event.
@@ -71,29 +69,6 @@ func TestEventsOfCrawl(t *testing.T) {
 `)
 		if s := c.Robots.Stats(); s.Totals.Requests != len(web.Log("")) || s.GapOverDelay != 1 {
 			t.Errorf("got stats %+v", s)
-		}
-	})
-}
-
-// TestFetchedOfStoredFile checks that the event of a robots.txt from the Store has the time at
-// which the file was fetched.
-func TestFetchedOfStoredFile(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /x\n", "/": ""}}, func(t *testing.T, web *robotstest.Web) {
-		kept := store.Memory()
-		began := time.Now()
-		for run := range 2 {
-			var heard []collyrobots.Event
-			c := kit.Start(t, web, nil, collyrobots.Store(kept), collyrobots.OnEvent(func(e collyrobots.Event) {
-				if e.Kind == report.EventRobots {
-					heard = append(heard, e)
-				}
-			}))
-			c.Visit("http://a.test/")
-			kit.Must(t, c.Robots.Close())
-			if len(heard) != 1 || heard[0].Stored != (run == 1) || !heard[0].Fetched.Equal(began) || heard[0].Time.Before(began.Add(time.Duration(run)*time.Hour)) {
-				t.Errorf("run %d: got events %+v", run, heard)
-			}
-			time.Sleep(time.Hour)
 		}
 	})
 }
@@ -172,46 +147,6 @@ func TestStartedHasDecision(t *testing.T) {
 				t.Errorf("dry run %v: got\n%s\nwant\n%s", dry, strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
 		})
-	}
-}
-
-// TestAnsweredHasClockAndAddress checks the time and the address of the server in the event of a
-// response.
-func TestAnsweredHasClockAndAddress(t *testing.T) {
-	dates := []string{"Sun, 22 Nov 2026 10:00:00 GMT", "", "yesterday"}
-	page := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header()["Date"] = nil
-		if r.URL.Path != "/robots.txt" {
-			if dates[page] != "" {
-				w.Header().Set("Date", dates[page])
-			}
-			page++
-		}
-	}))
-	defer server.Close()
-	h := kit.Hear(report.EventAnswered)
-	c := colly.NewCollector(colly.AllowURLRevisit())
-	robots, err := collyrobots.WithRobots(c, h.On())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range dates {
-		if err := c.Visit(server.URL + "/page"); err != nil {
-			t.Error(err)
-		}
-	}
-	robots.Close()
-	var got []string
-	for _, e := range h.Events {
-		if e.Remote != server.Listener.Addr().String() {
-			t.Errorf("%s was sent to %q, want %s", e.URL, e.Remote, server.Listener.Addr())
-		}
-		got = append(got, fmt.Sprint(e.RequestKind, " ", e.Date.Format(time.DateTime)))
-	}
-	want := []string{"robots 0001-01-01 00:00:00", "page 2026-11-22 10:00:00", "page 0001-01-01 00:00:00", "page 0001-01-01 00:00:00"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

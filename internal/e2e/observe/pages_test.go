@@ -1,13 +1,10 @@
 package observe
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -113,69 +110,5 @@ func TestEventsOfRetryThatIsDenied(t *testing.T) {
 1 answered robots a.test/robots.txt
 1 denied a.test/ waited 1m41s robots 1s
 `)
-	})
-}
-
-// TestPageOfDryRun checks that a page that is denied in a dry run goes on.
-func TestPageOfDryRun(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /\n"}}, func(t *testing.T, web *robotstest.Web) {
-		h := kit.Hear(aboutPages...)
-		c := kit.Start(t, web, nil, h.On(), collyrobots.DryRun())
-		c.Impolite = true
-		c.Visit("http://a.test/")
-		wantPages(t, h, `
-1 started robots a.test/robots.txt
-1 answered robots a.test/robots.txt
-1 denied a.test/ more
-1 started page a.test/
-1 answered page a.test/
-`)
-	})
-}
-
-// TestEventsOfUnsentRequests checks that a request has an event if its context ends while it
-// waits, and if there is no connection.
-func TestEventsOfUnsentRequests(t *testing.T) {
-	sites := robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 60\n")}
-	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-		h := kit.Hear(aboutPages...)
-		c := kit.Start(t, web, nil, h.On(), collyrobots.ForHosts("ignored.test", collyrobots.IgnoreRobotsWithPermission()))
-		transport := web.Transport()
-		dial := transport.DialContext
-		transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-			if !strings.HasPrefix(address, "a.test") {
-				return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.ECONNREFUSED}
-			}
-			return dial(ctx, network, address)
-		}
-		client := &http.Client{Transport: c.Robots.Transport(transport)}
-		type key struct{}
-		get := func(ctx context.Context, url string) {
-			req, err := http.NewRequestWithContext(context.WithValue(ctx, key{}, url), http.MethodGet, url, nil)
-			kit.Must(t, err)
-			if resp, err := client.Do(req); err == nil {
-				resp.Body.Close()
-			}
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		defer cancel()
-		get(ctx, "http://a.test/1")
-		get(t.Context(), "http://down.test/")
-		get(t.Context(), "http://ignored.test/")
-		wantPages(t, h, `
-1 started robots a.test/robots.txt
-1 answered robots a.test/robots.txt
-1 unsent a.test/1 waited 10s (context deadline exceeded)
-2 unsent robots down.test/robots.txt (Get "http://down.test/robots.txt": dial tcp: connection refused)
-2 unsent robots down.test/robots.txt (Get "http://down.test/robots.txt": dial tcp: connection refused)
-2 unsent robots down.test/robots.txt (Get "http://down.test/robots.txt": dial tcp: connection refused)
-2 denied down.test/
-3 unsent page ignored.test/ (dial tcp: connection refused)
-`)
-		for _, e := range h.Wait() {
-			if e.Context == nil || e.Context.Value(key{}) == nil {
-				t.Errorf("%s %s has the context %v, want that of its page", e.Kind, e.URL, e.Context)
-			}
-		}
 	})
 }

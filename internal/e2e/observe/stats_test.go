@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"net"
-	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -76,35 +75,6 @@ func TestStatsMatchServerLog(t *testing.T) {
 			t.Errorf("got stats %+v", slow)
 		}
 		kit.Survives(t, s)
-	})
-}
-
-// TestGapOverDelayUsesDelayAtThatTime checks that GapOverDelay compares each gap with the delay
-// that was in force at that time, and not with a delay that was longer or shorter before or after.
-func TestGapOverDelayUsesDelayAtThatTime(t *testing.T) {
-	answer := func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(200) }
-	busy := func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Retry-After", "20")
-		w.WriteHeader(http.StatusTooManyRequests)
-	}
-	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 2\n", "/busy": busy, "*": answer}}, func(t *testing.T, web *robotstest.Web) {
-		c := startWith(t, web)
-		c.Impolite = true // the pages start a second late
-		c.Visit("http://a.test/1")
-		time.Sleep(3 * time.Second)
-		c.Visit("http://a.test/2")
-		if s := c.Robots.Stats(); s.GapOverDelay != 1 {
-			t.Errorf("after the first page: got GapOverDelay %v, want 1", s.GapOverDelay)
-		}
-		c.Visit("http://a.test/busy")
-		s := c.Robots.Stats()
-		if h := s.Hosts[0]; h.Source != report.SourceRetryAfter || h.LastStatus != 429 || !h.NextStart.Equal(h.NotBefore) || h.Waited != 2*time.Second+2*time.Second {
-			t.Errorf("got stats %+v", h)
-		}
-		c.Visit("http://a.test/3")
-		if h := c.Robots.Stats().Hosts[0]; h.GapOverDelay != 1 || h.Waited != 24*time.Second || h.Source != report.SourceCrawlDelay {
-			t.Errorf("got stats %+v", h)
-		}
 	})
 }
 

@@ -3,7 +3,6 @@ package operators
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -117,21 +116,5 @@ func TestSlowDialAtClosingTime(t *testing.T) {
 		c.Visit("http://a.test/0")
 		c.Wait()
 		kit.WantSchedule(t, web, "a.test", "5h59m58s /robots.txt, 22h0m0s /0")
-	})
-}
-
-// TestClosedHostLog checks that the log says once why pages wait.
-func TestClosedHostLog(t *testing.T) {
-	sites := robotstest.Sites{"a.test": robotstest.Pages(2, kit.NoDenys), "b.test": robotstest.Pages(2, kit.NoDenys)}
-	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-		log := new(strings.Builder)
-		c := startAt(t, web, 12*time.Hour, nights, collyrobots.Logger(slog.New(slog.NewTextHandler(&kit.LockedWriter{W: log}, nil))))
-		for _, host := range []string{"a", "b"} {
-			kit.VisitPages(c, host+".test", 1)
-		}
-		c.Wait()
-		if got := strings.Count(log.String(), "because of CrawlHours"); got != 1 || !strings.Contains(log.String(), "option=CrawlHours") {
-			t.Errorf("the log mentions CrawlHours %d times:\n%s", got, log)
-		}
 	})
 }

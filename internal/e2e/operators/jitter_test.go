@@ -3,7 +3,6 @@ package operators
 import (
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/collyrobots/collyrobots"
@@ -97,15 +96,4 @@ func wantJitter(t *testing.T, gaps []time.Duration, least, most time.Duration) {
 	if differ != (least != most) {
 		t.Errorf("gaps %v, want %v to %v", gaps, least, most)
 	}
-}
-
-// TestJitterAndHours checks that hours begin at their exact times.
-func TestJitterAndHours(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(1, kit.NoDenys)}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, kit.Async, collyrobots.MinDelay(time.Second), collyrobots.Jitter(1), collyrobots.CrawlHours("06:00", "07:00", time.UTC))
-		c.Visit("http://a.test/0")
-		synctest.Wait()
-		c.Wait()
-		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 6h0m0s /0")
-	})
 }

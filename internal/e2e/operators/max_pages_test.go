@@ -3,12 +3,8 @@ package operators
 import (
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"testing"
 	"time"
-
-	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
@@ -70,34 +66,6 @@ func testMaxPages(t *testing.T, start kit.Starter) {
 	}
 }
 
-// TestMaxPagesOnLoopback does the same with real connections and slow responses.
-func TestMaxPagesOnLoopback(t *testing.T) {
-	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		time.Sleep(time.Millisecond)
-		io.WriteString(w, robotstest.Page())
-	})}})
-	c := kit.Start(t, web, kit.Async, collyrobots.MaxPages(100))
-	for i := range 1000 {
-		c.Visit(fmt.Sprint("http://a.test/", i))
-	}
-	c.Wait()
-	wantBudget(t, c, web, 100, 900)
-}
-
-// TestMaxPagesOfRetries checks that a request that the program repeats counts, so that a loop ends.
-func TestMaxPagesOfRetries(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": http.StatusInternalServerError}}, func(t *testing.T, web *robotstest.Web) {
-		began := time.Now()
-		c := kit.Start(t, web, nil, collyrobots.MaxPages(5))
-		c.OnError(func(r *colly.Response, _ error) { r.Request.Retry() })
-		c.Visit("http://a.test/")
-		wantBudget(t, c, web, 5, 1)
-		if took := time.Since(began); took > time.Minute {
-			t.Errorf("the loop ended after %v", took)
-		}
-	})
-}
-
 // TestMaxPagesSurvives checks that the count survives when the registry forgets the host.
 func TestMaxPagesSurvives(t *testing.T) {
 	if kit.UnderRace {
@@ -112,22 +80,5 @@ func TestMaxPagesSurvives(t *testing.T) {
 		kit.Must(t, c.Visit("http://a.test/2"))
 		c.Visit("http://a.test/3")
 		wantBudget(t, c, web, 3, 1)
-	})
-}
-
-// TestMaxPagesAfterClose checks that Close ends pages that wait, although the budget is not used
-// up.
-func TestMaxPagesAfterClose(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 60\n", "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, kit.Async, collyrobots.MaxPages(10))
-		for i := range 5 {
-			c.Visit(fmt.Sprint("http://a.test/", i))
-		}
-		time.Sleep(90 * time.Second)
-		kit.Must(t, c.Robots.Close())
-		c.Wait()
-		if s := kit.HostStats(t, c.Robots, "a.test"); s.PagesSent != 1 || s.Ended != report.EndingClosed {
-			t.Errorf("the host has %+v", s)
-		}
 	})
 }

@@ -79,23 +79,6 @@ func secondsOf(log robotstest.Log) string {
 	return strings.Join(times, " ")
 }
 
-// TestMaxRateAndClose checks that Close ends the waits for the rate.
-func TestMaxRateAndClose(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, kit.NoDenys)}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, kit.Async, collyrobots.MaxRate(rate.Every(time.Hour), 2))
-		for i := range 5 {
-			c.Visit(fmt.Sprint("http://a.test/", i))
-		}
-		synctest.Wait()
-		begin := time.Now()
-		kit.Must(t, c.Robots.Close())
-		c.Wait()
-		if took := time.Since(begin); took != 0 || len(c.Pages) != 1 || len(c.Denied) != 4 {
-			t.Errorf("%v, %d pages, %v", took, len(c.Pages), c.Denied)
-		}
-	})
-}
-
 // TestMaxRateEstimates compares the estimate of the last start of each host with the time of its last
 // request. The hosts take turns, so a host with few pages ends early, and a slow host leaves tokens to the
 // others.

@@ -74,15 +74,3 @@ func TestPolite(t *testing.T) {
 		})
 	}
 }
-
-// TestPoliteJitter checks the gaps of the whole preset.
-func TestPoliteJitter(t *testing.T) {
-	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(8, kit.NoDenys)}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, kit.Async, collyrobots.Polite())
-		for i := range 8 {
-			c.Visit(fmt.Sprint("http://a.test/", i))
-		}
-		c.Wait()
-		wantJitter(t, gapsOf(web.Log("a.test")), time.Second, 1250*time.Millisecond)
-	})
-}

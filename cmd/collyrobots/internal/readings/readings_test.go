@@ -259,22 +259,3 @@ func TestHours(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
-
-// BenchmarkURLs decides about one URL in a file of 500 KiB that has been read before.
-func BenchmarkURLs(b *testing.B) {
-	var text strings.Builder
-	text.WriteString("User-agent: *\n")
-	for i := 0; text.Len() < dialect.SizeLimit-40; i++ {
-		fmt.Fprintf(&text, "Disallow: /folder%d/page\n", i)
-	}
-	r := new(Reader)
-	q := Question{Text: []byte(text.String()), Name: "ExampleBot", URLs: []string{"/folder77/page"}}
-	for _, d := range dialect.All() {
-		if d != dialect.Temoto() {
-			q.Dialects = append(q.Dialects, d)
-		}
-	}
-	for b.Loop() {
-		r.Answer(q)
-	}
-}

@@ -49,6 +49,7 @@ func run(t *testing.T, in func(t *testing.T, test func(*pair))) {
 		{"a lease that was not used", unused},
 		{"the longest delay applies", longestDelay},
 		{"Retry-After", retryAfter},
+		{"Retry-After while another process holds the host", lateRetryAfter},
 		{"no delay", noDelay},
 		{"a delay after leases without one", delayAfterNone},
 		{"one fetch of robots.txt", oneFetch},
@@ -138,6 +139,16 @@ func retryAfter(x *pair) {
 	ended := time.Now()
 	x.acquire(x.a, x.delay).Release(true, x.delay, ended.Add(3*x.delay))
 	x.acquireAt(x.b, x.delay, ended, 3*x.delay)
+}
+
+// lateRetryAfter ends a request without a delay while another process holds the host.
+func lateRetryAfter(x *pair) {
+	l := x.acquire(x.a, 0)
+	other := x.acquire(x.b, x.delay)
+	ended := time.Now()
+	l.Release(true, 0, ended.Add(4*x.delay))
+	sent(other, x.delay)
+	x.acquireAt(x.a, x.delay, ended, 4*x.delay)
 }
 
 func noDelay(x *pair) {

@@ -221,3 +221,17 @@ func sometimesBusy(n int) http.HandlerFunc {
 		io.WriteString(w, robotstest.Page())
 	}
 }
+
+// TestSlowLookup checks that a lookup ends after five seconds, and the host is paced alone.
+func TestSlowLookup(t *testing.T) {
+	kit.Resolve(t, func(ctx context.Context, _ string) ([]netip.Addr, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	kit.InBubble(t, shops(1, 1, kit.NoDenys), func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, kit.Async, collyrobots.PaceBy(collyrobots.ByAddress))
+		c.Visit("http://" + shopName(0) + "/1")
+		c.Wait()
+		kit.WantSchedule(t, web, shopName(0), "5s /robots.txt, 5s /1")
+	})
+}

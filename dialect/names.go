@@ -194,18 +194,19 @@ func lower(c byte) byte {
 // of *.
 func (d Dialect) CheckToken(token string) error {
 	n := tokenLen(token)
+	naming := d.variant().naming
 	switch {
 	case token == "":
 		return fmt.Errorf("dialect: %s: an empty product token names no crawler", d)
 	case token == "*":
 		return fmt.Errorf("dialect: %s: * is not a product token but the name of all crawlers", d)
-	case d == RFC9309() && nameLen(token) < len(token):
+	case naming == wholeToken && d != Temoto() && nameLen(token) < len(token):
 		return fmt.Errorf("dialect: %s: product token %q: only letters, digits, _, - and . can be matched", d, token)
-	case d == Google() && n < len(token):
+	case naming == tokenPrefix && n < len(token):
 		return fmt.Errorf("dialect: %s: product token %q: User-agent values are read only up to the first byte that is not a letter, _ or -, here %q", d, token, token[:n])
-	case d == Yandex() && strings.ContainsAny(token, "#\r\n"):
+	case naming == yandexNames && strings.ContainsAny(token, "#\r\n"):
 		return fmt.Errorf("dialect: %s: product token %q: a name cannot contain #", d, token)
-	case d == CocCoc() && strings.ContainsAny(token, "# \t\r\n"):
+	case naming == hyphenParents && strings.ContainsAny(token, "# \t\r\n"):
 		return fmt.Errorf("dialect: %s: product token %q: a name cannot contain white space or #", d, token)
 	}
 	return nil

@@ -23,24 +23,7 @@ import (
 )
 
 // An unanswered fetch of robots.txt counts only for the way of the request: the collector, its
-// client and its proxy. Each program here must get the same pages as without the plugin.
-
-// retries makes a collector call before and then Retry in OnError, at most most times for each
-// page.
-func retries(c *colly.Collector, most int, before func(try int)) {
-	var mu sync.Mutex
-	tries := map[string]int{}
-	c.OnError(func(r *colly.Response, _ error) {
-		mu.Lock()
-		tries[r.Request.URL.Path]++
-		try := tries[r.Request.URL.Path]
-		mu.Unlock()
-		if try <= most {
-			before(try)
-			r.Request.Retry()
-		}
-	})
-}
+// client and its proxy.
 
 // threePages returns a site that can be reached only through the proxy alive.test.
 func threePages() robotstest.Sites {

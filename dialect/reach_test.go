@@ -59,7 +59,7 @@ func TestReach(t *testing.T) {
 		{"Disallow: /", "/robots.txta", "rfc9309 google coccoc yandex seznam original1994"},
 	} {
 		for _, more := range []string{"", strings.Repeat("Disallow: /some/other/place\nDisallow: /yet/*/another\n", 30)} {
-			for _, d := range published {
+			for _, d := range published[:6] { // those that the rows name; TestAgainstNaive has all
 				body := "User-agent: *\n" + test.file + "\n" + more
 				agree(t, body, "FooBot", test.target)
 				denied := !d.Parse([]byte(body)).Group("FooBot").Decide(test.target).Allowed

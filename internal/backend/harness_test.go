@@ -176,9 +176,6 @@ func open(t *testing.T, c *colly.Collector) *backend.Handle {
 	return handle
 }
 
-// idle reports that no request is under way.
-func idle() bool { return true }
-
 func get(ctx context.Context, t *testing.T, url string) *http.Request {
 	t.Helper()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

@@ -1,12 +1,14 @@
 package observe_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/gocolly/colly/v2"
 
@@ -76,6 +78,37 @@ func TestFailedPages(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestPagesThatAreNotFailed checks a page of a collector whose context ends, and an attempt that is repeated.
+func TestPagesThatAreNotFailed(t *testing.T) {
+	slow := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-time.After(time.Minute):
+		case <-r.Context().Done():
+		}
+	})
+	busy := 0
+	site := robotstest.Site{"/robots.txt": 404, "/slow": slow, "/busy": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if busy++; busy < 3 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})}
+	kit.InBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
+		f := startFailing(t, web, collyrobots.RetryThrottled(3))
+		f.Visit("http://a.test/busy")
+		if busy != 3 {
+			t.Errorf("/busy was requested %d times", busy)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		f.Context = ctx
+		time.AfterFunc(time.Second, cancel)
+		f.Visit("http://a.test/slow")
+		f.Robots.Close()
+		if got := f.Robots.Stats().Totals.Failed; got != 0 || f.heard() != 0 {
+			t.Errorf("%d pages have failed, and %d events say so", got, f.heard())
+		}
+	})
 }
 
 // A failingCrawl counts the events about failed pages.

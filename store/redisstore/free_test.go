@@ -3,6 +3,7 @@ package redisstore_test
 import (
 	"crypto/rand"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -117,14 +118,15 @@ func TestDamagedTimeOfSending(t *testing.T) {
 // TestClockGoesBackAfterAnswer checks that after the clock of Redis went back, a process with a
 // delay waits no longer for requests without a delay than without the jump.
 func TestClockGoesBackAfterAnswer(t *testing.T) {
-	t.Parallel()
-	c := newClock(t)
-	a, b := c.open(t), c.open(t)
-	c.jump(100 * time.Hour)
-	l := mustAcquire(t, a, 0)
-	c.jump(-5 * time.Second)
-	passes(t, sendable+delay, func() { mustAcquire(t, b, delay) })
-	if l.Valid() {
-		t.Error("the request without a delay may be sent")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		c := newClock(t)
+		a, b := c.open(t), c.open(t)
+		c.jump(100 * time.Hour)
+		l := mustAcquire(t, a, 0)
+		c.jump(-5 * time.Second)
+		passes(t, sendable+delay, func() { mustAcquire(t, b, delay) })
+		if l.Valid() {
+			t.Error("the request without a delay may be sent")
+		}
+	})
 }

@@ -388,7 +388,7 @@ func MinDelay(d time.Duration) Option {
 //
 // A pattern is a host name in lower-case ASCII, with the port unless it is that of the scheme. In
 // it, "*" stands for any characters, including dots, and "?" for one character: "*.example.com",
-// "*:8080". See docs/options.md.
+// "*:8080". See docs/reference/options.md.
 func ForHosts(pattern string, opts ...Option) Option {
 	faults := []error{patternFault(pattern)}
 	own := new(config)
@@ -665,7 +665,7 @@ func OnEveryEvent(f func(Event)) Option {
 // A process that is started again, also after a kill, keeps the delay, the back-off and the
 // Retry-After of each host in the store. The store does not contain the time of each request, so the
 // first request to such a host waits for one delay after New. The context of each call of the store
-// ends after ten seconds; the crawl then continues without the record. See docs/options.md.
+// ends after ten seconds; the crawl then continues without the record. See docs/reference/options.md.
 func Store(s store.Store) Option {
 	return option("Store", func(c *config) { c.store = boundedStore{s} }, faultIf(typednil.Is(s), "Store", "the store is nil")).with(typeOf(s))
 }

@@ -30,7 +30,7 @@ func TestTableIsCurrent(t *testing.T) {
 	compareStart(t, "README.md", "fetch summary", runner.Summary(fetchRows, nil, runner.BySection, runner.ByText))
 }
 
-// TestHardCases checks the table in docs/conformance.md of the cases that at least half of the other
+// TestHardCases checks the table in docs/tools/conformance.md of the cases that at least half of the other
 // parsers fail. The paragraphs below it explain these cases.
 func TestHardCases(t *testing.T) {
 	failing := make(map[string]int)
@@ -48,7 +48,7 @@ func TestHardCases(t *testing.T) {
 			}
 		}
 	}
-	const page = "../docs/conformance.md"
+	const page = "../docs/tools/conformance.md"
 	table := tableIn(t, page, "hard cases")
 	hard := 0
 	for id, n := range failing {

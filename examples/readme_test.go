@@ -55,10 +55,10 @@ func TestREADMEPrograms(t *testing.T) {
 	}
 }
 
-// TestOptions checks that the table in docs/options.md has exactly the options of the root package.
+// TestOptions checks that the table in docs/reference/options.md has exactly the options of the root package.
 func TestOptions(t *testing.T) {
 	var named []string
-	for _, row := range tableOf(t, "../docs/options.md", "| Option |")[1:] {
+	for _, row := range tableOf(t, "../docs/reference/options.md", "| Option |")[1:] {
 		for call := range strings.SplitSeq(row[0], ", `") {
 			name, _, _ := strings.Cut(strings.Trim(call, "`"), "(")
 			named = append(named, name)
@@ -119,10 +119,10 @@ func optionsNamedIn(t *testing.T, rows [][]string) (named int) {
 	return named
 }
 
-// TestFields checks that the table in docs/options.md has the fields of Feed in their order.
+// TestFields checks that the table in docs/reference/options.md has the fields of Feed in their order.
 func TestFields(t *testing.T) {
 	var named, fields []string
-	for _, row := range tableOf(t, "../docs/options.md", "| Field |")[1:] {
+	for _, row := range tableOf(t, "../docs/reference/options.md", "| Field |")[1:] {
 		named = append(named, strings.Trim(row[0], "`"))
 	}
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[collyrobots.Feed]()) {

@@ -4,7 +4,7 @@
 //	go run ./playground                # serves the page on this machine
 //	go run ./playground -out FOLDER    # writes the files of the page to a folder, for any web server
 //
-// docs/playground.md describes the page.
+// docs/tools/playground.md describes the page.
 package main
 
 import (

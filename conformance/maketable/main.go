@@ -1,6 +1,6 @@
 // Command maketable runs the conformance suite on the parsers and crawlers of
 // internal/interop/adapters and on our own, and writes the tables: RESULTS.md, the summaries in
-// README.md, and the cases that most parsers fail in docs/conformance.md. Run it in the folder
+// README.md, and the cases that most parsers fail in docs/tools/conformance.md. Run it in the folder
 // conformance:
 //
 //	../internal/interop/adapters/install
@@ -96,7 +96,7 @@ func (a *adapter) program() *runner.Program {
 }
 
 // pages are the pages with tables, relative to the folder conformance.
-var pages = []string{"README.md", "RESULTS.md", "../docs/conformance.md"}
+var pages = []string{"README.md", "RESULTS.md", "../docs/tools/conformance.md"}
 
 // writeTables replaces the tables in pages. The text of a table is between two comments with its
 // name.

@@ -73,17 +73,17 @@ func oneLine(text string) string { return strings.Join(strings.Fields(text), " "
 
 // TestEachOptionIsNamed checks that the guide names each option, and no other one.
 func TestEachOptionIsNamed(t *testing.T) {
-	guide := textOf(t, "docs/options.md")
+	guide := textOf(t, "docs/reference/options.md")
 	var names []string
 	for _, o := range optionsOf(t) {
 		names = append(names, o.name)
 		if strings.Count(guide, "\n| `"+o.name+"(") != 1 {
-			t.Errorf("docs/options.md has not exactly one row for the option %s", o.name)
+			t.Errorf("docs/reference/options.md has not exactly one row for the option %s", o.name)
 		}
 	}
 	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)\\(").FindAllStringSubmatch(guide, -1) {
 		if !slices.Contains(names, row[1]) {
-			t.Errorf("docs/options.md has a row for %s, which is no option", row[1])
+			t.Errorf("docs/reference/options.md has a row for %s, which is no option", row[1])
 		}
 	}
 }
@@ -116,7 +116,7 @@ func between(text, begin, end string) string {
 	return text
 }
 
-// TestFlagsOfCrawl checks that docs/command.md names each flag of collyrobots crawl.
+// TestFlagsOfCrawl checks that docs/tools/command.md names each flag of collyrobots crawl.
 func TestFlagsOfCrawl(t *testing.T) {
 	var files []string
 	for _, folder := range []string{"crawl", "input"} { // input has the flags that several commands share
@@ -130,21 +130,21 @@ func TestFlagsOfCrawl(t *testing.T) {
 			source.WriteString(textOf(t, name))
 		}
 	}
-	guide := textOf(t, "docs/command.md")
+	guide := textOf(t, "docs/tools/command.md")
 	flags := regexp.MustCompile(`flags\.\w+Var\(&\S+, "([a-z-]+)"`).FindAllStringSubmatch(source.String(), -1)
 	if len(flags) < 25 {
 		t.Fatalf("found only %v", flags)
 	}
 	for _, flag := range flags {
 		if !regexp.MustCompile("-" + flag[1] + "\\b").MatchString(guide) {
-			t.Errorf("docs/command.md does not name the flag -%s", flag[1])
+			t.Errorf("docs/tools/command.md does not name the flag -%s", flag[1])
 		}
 	}
 }
 
 // TestCommentsOfOptions checks that the comment of each option is short, and names a guide.
 func TestCommentsOfOptions(t *testing.T) {
-	page := regexp.MustCompile(`docs/[a-z-]+\.md`)
+	page := regexp.MustCompile(`docs/[a-z/-]+\.md`)
 	for _, o := range optionsOf(t) {
 		if n := strings.Count(o.comment, "\n"); n > mostLines {
 			t.Errorf("the comment of %s has %d lines, want at most %d: move the details to its guide", o.name, n, mostLines)

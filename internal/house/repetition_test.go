@@ -15,7 +15,7 @@ import (
 
 const (
 	// sameInGuides is how many words in a row no two passages of the guides may have in common.
-	// With 8, the test would also find ordinary phrases, such as those in the table of docs/lint.md.
+	// With 8, the test would also find ordinary phrases, such as those in the table of docs/tools/lint.md.
 	sameInGuides = 9
 	// sameInComment is the number for a guide and a comment. A comment is a contract and may have the
 	// words of the guide, but not explain the same thing in the same sentences.
@@ -98,8 +98,12 @@ func repetitions(known, passages []passage, n int) (found []string) {
 // passagesOfGuides returns the passages of the documents for users.
 func passagesOfGuides(t *testing.T) (all []passage) {
 	t.Helper()
-	names, err := filepath.Glob("docs/*.md")
-	must(t, err)
+	var names []string
+	for _, pattern := range []string{"docs/*.md", "docs/*/*.md"} {
+		found, err := filepath.Glob(pattern)
+		must(t, err)
+		names = append(names, found...)
+	}
 	names = append(names, "README.md", "llms.txt", ".github/SECURITY.md", "conformance/README.md", "examples/README.md",
 		"internal/benchmarks/README.md", "internal/benchmarks/scale.md")
 	for _, name := range names {

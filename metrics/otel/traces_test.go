@@ -168,7 +168,7 @@ func busyOnce(status int, then http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// shop is the site of the trace in docs/metrics.md.
+// shop is the site of the trace in docs/reference/metrics.md.
 func shop() robotstest.Sites {
 	return robotstest.Sites{"shop.test": {
 		"/robots.txt": takes(300*time.Millisecond, "User-agent: *\nCrawl-delay: 2\nDisallow: /cart\n"),
@@ -177,7 +177,7 @@ func shop() robotstest.Sites {
 	}}
 }
 
-// TestPicture checks the trace in docs/metrics.md.
+// TestPicture checks the trace in docs/reference/metrics.md.
 func TestPicture(t *testing.T) {
 	traced(t, shop(), func(t *testing.T, c *tracedCrawl) {
 		c.Visit("http://shop.test/tea")
@@ -185,12 +185,12 @@ func TestPicture(t *testing.T) {
 		c.robots.Close()
 		c.stop()
 		picture := textOfSpans(c.exporter.GetSpans(), c.began)
-		guide, err := os.ReadFile("../../docs/metrics.md")
+		guide, err := os.ReadFile("../../docs/reference/metrics.md")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(string(guide), "```text\n"+picture+"```\n") {
-			t.Errorf("docs/metrics.md does not contain\n%s", picture)
+			t.Errorf("docs/reference/metrics.md does not contain\n%s", picture)
 		}
 	}, collyrobots.RetryThrottled(1))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/collyrobots/collyrobots/metrics/figures"
 )
 
-// TestDocumentation checks that docs/metrics.md has one row for each metric, and that the lines of
+// TestDocumentation checks that docs/reference/metrics.md has one row for each metric, and that the lines of
 // its fragments of Go are in the examples. The program, which is complete, must be valid.
 func TestDocumentation(t *testing.T) {
 	read := func(name string) string {
@@ -22,18 +22,18 @@ func TestDocumentation(t *testing.T) {
 		}
 		return string(text)
 	}
-	guide := read("../../docs/metrics.md")
+	guide := read("../../docs/reference/metrics.md")
 	for _, f := range figures.All() {
 		if row := rowOf(f); !strings.Contains(guide, row) {
-			t.Errorf("docs/metrics.md does not contain %s", row)
+			t.Errorf("docs/reference/metrics.md does not contain %s", row)
 		}
 	}
 	if rows := strings.Count(guide, "\n| `collyrobots_"); rows != len(figures.All()) {
-		t.Errorf("docs/metrics.md has %d rows for %d metrics", rows, len(figures.All()))
+		t.Errorf("docs/reference/metrics.md has %d rows for %d metrics", rows, len(figures.All()))
 	}
 	pieces := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(guide, -1)
 	if len(pieces) != 3 {
-		t.Fatalf("docs/metrics.md has %d pieces of Go", len(pieces))
+		t.Fatalf("docs/reference/metrics.md has %d pieces of Go", len(pieces))
 	}
 	for i, example := range []string{"example_test.go", "../otel/example_test.go"} {
 		for line := range strings.Lines(pieces[i][1]) {
@@ -49,11 +49,11 @@ func TestDocumentation(t *testing.T) {
 	vet := exec.CommandContext(t.Context(), "go", "vet", program)
 	vet.Dir = "../otel"
 	if out, err := vet.CombinedOutput(); err != nil {
-		t.Errorf("the program of docs/metrics.md: %v\n%s", err, out)
+		t.Errorf("the program of docs/reference/metrics.md: %v\n%s", err, out)
 	}
 }
 
-// rowOf returns the row of a metric in docs/metrics.md.
+// rowOf returns the row of a metric in docs/reference/metrics.md.
 func rowOf(f *figures.Figure) string {
 	labels := make([]string, 0, len(f.Labels))
 	for _, label := range f.Labels {

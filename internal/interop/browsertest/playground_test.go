@@ -225,7 +225,7 @@ func (p playground) testNode(t *testing.T) {
 	if err != nil {
 		t.Skip("needs Node: apt-get install nodejs")
 	}
-	guide, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "playground.md"))
+	guide, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "tools", "playground.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

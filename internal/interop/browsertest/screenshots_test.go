@@ -20,7 +20,7 @@ var (
 
 // TestScreenshots makes the screenshots of the documentation:
 //
-//	go test -run Screenshots -screenshots ../../../docs
+//	go test -run Screenshots -screenshots ../../../docs/img
 func TestScreenshots(t *testing.T) {
 	if *screenshots == "" {
 		t.Skip("runs only with -screenshots FOLDER")

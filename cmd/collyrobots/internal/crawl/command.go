@@ -2,7 +2,7 @@
 // command collyrobots crawl, and the command collyrobots report.
 //
 // Progress goes to standard error, and the report to standard output, or with -json a line of JSON for
-// each page. docs/command.md describes the flags.
+// each page. docs/tools/command.md describes the flags.
 package crawl
 
 import (

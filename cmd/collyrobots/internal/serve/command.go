@@ -6,7 +6,7 @@
 // with POST /v1/turns/ID. All crawlers that use the service share the robots.txt files and the pace
 // of each host. The service fetches no pages, keeps no queue, and believes what crawlers report.
 //
-// openapi.json describes the endpoints, and docs/any-language.md is the guide.
+// openapi.json describes the endpoints, and docs/tools/any-language.md is the guide.
 package serve
 
 import (

@@ -24,10 +24,10 @@ type block struct {
 	prints   string // the text block that follows it
 }
 
-// guide returns the text and the code blocks of docs/any-language.md.
+// guide returns the text and the code blocks of docs/tools/any-language.md.
 func guide(t *testing.T) (text string, blocks []block) {
 	t.Helper()
-	content, err := os.ReadFile("../../../../docs/any-language.md")
+	content, err := os.ReadFile("../../../../docs/tools/any-language.md")
 	if err != nil {
 		t.Fatal(err)
 	}

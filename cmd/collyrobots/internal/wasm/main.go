@@ -1,7 +1,7 @@
 //go:build js && wasm
 
 // Command wasm is package readings for JavaScript. It defines the function readRobots;
-// docs/playground.md describes it.
+// docs/tools/playground.md describes it.
 package main
 
 import (

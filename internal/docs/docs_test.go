@@ -1,5 +1,5 @@
-// Package docs contains the guides. Its tests compile all Go code in the guides and in the READMEs,
-// run every program, test and command, and compare the output with the output that the guide shows.
+// Package docs tests the guides. Its tests compile all Go code in the guides and in the READMEs, run
+// every program, test and command, and compare the output with the output that the guide shows.
 //
 // A fenced code block is tested according to its language and content:
 //
@@ -30,14 +30,16 @@ import (
 	"testing"
 )
 
+const repository = "../.." // the root of the repository
+
 // elsewhere has the guides that need another module or another program. The value is the package
 // that tests the guide.
 var elsewhere = map[string]string{
-	"docs/any-language.md":   "cmd/collyrobots/internal/serve",
-	"docs/many-processes.md": "store/redisstore",
-	"docs/metrics.md":        "metrics/prom",
-	"docs/playground.md":     "internal/interop/browsertest",
-	"docs/view.md":           "view",
+	"docs/tools/any-language.md": "cmd/collyrobots/internal/serve",
+	"docs/many-processes.md":     "store/redisstore",
+	"docs/reference/metrics.md":  "metrics/prom",
+	"docs/tools/playground.md":   "internal/interop/browsertest",
+	"docs/view.md":               "view",
 }
 
 // TestPieces compiles or runs every piece; see the package comment.
@@ -73,13 +75,11 @@ func TestPieces(t *testing.T) {
 // relative to the root of the repository.
 func pages(t *testing.T) []string {
 	t.Helper()
-	guides, err := filepath.Glob("*.md")
-	if err != nil || len(guides) < 3 {
-		t.Fatal(guides, err)
-	}
 	pages := []string{"README.md", "examples/README.md", "llms.txt"}
-	for _, name := range guides {
-		pages = append(pages, "docs/"+name)
+	for _, name := range markdown(t) {
+		if strings.HasPrefix(name, "docs/") {
+			pages = append(pages, name)
+		}
 	}
 	return pages
 }
@@ -87,20 +87,20 @@ func pages(t *testing.T) []string {
 // nestedExamples returns the text of the examples that are in a separate module.
 func nestedExamples(t *testing.T) string {
 	t.Helper()
-	files, err := filepath.Glob("../examples/more/*/*.go")
+	files, err := filepath.Glob(repository + "/examples/more/*/*.go")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
 	var text strings.Builder
 	for _, file := range files {
-		text.WriteString(read(t, strings.TrimPrefix(filepath.ToSlash(file), "../")))
+		text.WriteString(read(t, strings.TrimPrefix(filepath.ToSlash(file), repository+"/")))
 	}
 	return text.String()
 }
 
 func read(t *testing.T, page string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", page))
+	text, err := os.ReadFile(filepath.Join(repository, page))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func TestLinks(t *testing.T) {
 			if file != "" {
 				target = path.Join(path.Dir(page), file)
 			}
-			if _, err := os.Stat(filepath.Join("..", target)); err != nil {
+			if _, err := os.Stat(filepath.Join(repository, target)); err != nil {
 				t.Errorf("%s links to %s, which does not exist", page, link)
 				continue
 			}
@@ -109,7 +109,7 @@ func headings(text string) map[string]bool {
 // markdown returns the names of all Markdown files of the repository, and llms.txt.
 func markdown(t *testing.T) (files []string) {
 	t.Helper()
-	err := fs.WalkDir(os.DirFS(".."), ".", func(name string, e fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS(repository), ".", func(name string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err

@@ -22,7 +22,7 @@ type workshop struct {
 // newWorkshop compiles the Go code of pieces, and the examples that they run.
 func newWorkshop(t *testing.T, pieces []*piece) *workshop {
 	t.Helper()
-	root, err := filepath.Abs("..")
+	root, err := filepath.Abs(repository)
 	if err != nil {
 		t.Fatal(err)
 	}

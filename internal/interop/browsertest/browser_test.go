@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	cdplog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
@@ -47,8 +49,10 @@ type tab struct {
 func open(t *testing.T) *tab {
 	t.Helper()
 	b := &tab{T: t, ctx: running(t)}
-	chromedp.ListenTarget(b.ctx, b.hear)
-	b.run(network.Enable(), cdplog.Enable(), runtime.Enable())
+	if err := chromedp.Listen(b.ctx, b.hear); err != nil {
+		t.Fatal(err)
+	}
+	b.run(call(network.Enable, network.EnableParams{}), call(cdplog.Enable, cdp.Empty{}), call(runtime.Enable, cdp.Empty{}))
 	return b
 }
 
@@ -58,7 +62,7 @@ func running(t *testing.T) context.Context {
 	t.Helper()
 	for try := 1; ; try++ {
 		ctx, stop := newBrowser(t)
-		err := chromedp.Run(ctx)
+		err := chromedp.Do(ctx)
 		if err == nil {
 			t.Cleanup(stop)
 			return ctx
@@ -101,25 +105,48 @@ func (b *tab) hear(event any) {
 	case *runtime.EventConsoleAPICalled:
 		b.console = append(b.console, fmt.Sprint(e.Type, ": ", len(e.Args), " values"))
 	case *runtime.EventExceptionThrown:
-		b.console = append(b.console, e.ExceptionDetails.Error())
+		err := &chromedp.ExceptionError{ExceptionDetails: e.ExceptionDetails}
+		b.console = append(b.console, err.Error())
 	case *cdplog.EventEntryAdded:
 		b.console = append(b.console, e.Entry.Text+" "+e.Entry.URL)
 	}
 }
 
 // run performs actions in the browser.
-func (b *tab) run(actions ...chromedp.Action) {
+func (b *tab) run(actions ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
-	if err := chromedp.Run(b.ctx, actions...); err != nil {
+	if err := chromedp.Do(b.ctx, actions...); err != nil {
 		b.Fatal(err)
 	}
 }
 
-// eval returns the value of an expression.
-func eval[T any](b *tab, expression string) (value T) {
+// result performs an action in the browser and returns its result.
+func result[T any](b *tab, action chromedp.Action[T]) T {
 	b.Helper()
-	b.run(chromedp.Evaluate(expression, &value))
+	value, err := chromedp.Run(b.ctx, action)
+	if err != nil {
+		b.Fatal(err)
+	}
 	return value
+}
+
+// call returns an action that sends a command whose result is not needed.
+func call[P any](command cdp.Command[P, cdp.Empty], params P) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+		_, err := cdp.Call(ctx, tab, command, params)
+		return err
+	})
+}
+
+// timezone makes the browser use a time zone, such as Europe/Berlin.
+func timezone(id string) chromedp.Action[chromedp.Void] {
+	return call(emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: id})
+}
+
+// eval returns the value of an expression.
+func eval[T any](b *tab, expression string) T {
+	b.Helper()
+	return result(b, chromedp.Evaluate[T](expression))
 }
 
 // within waits until an expression is true.
@@ -163,8 +190,7 @@ func (b *tab) picture(name string) {
 	if dir == "" {
 		return
 	}
-	var png []byte
-	b.run(chromedp.FullScreenshot(&png, 100))
+	png := result(b, chromedp.FullScreenshot(100))
 	if err := os.WriteFile(filepath.Join(dir, name), png, 0o644); err != nil {
 		b.Fatal(err)
 	}

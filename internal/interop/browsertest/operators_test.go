@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"github.com/collyrobots/collyrobots"
@@ -34,7 +33,7 @@ func TestHoursAndAdaptiveDelay(t *testing.T) {
 		collyrobots.ForHosts("night.example", collyrobots.CrawlHours(opens.Format("15:04"), opens.Add(time.Hour).Format("15:04"), time.UTC)),
 		collyrobots.ForHosts("adaptive.example", collyrobots.AdaptiveDelay(4)))
 	b := open(t)
-	b.run(emulation.SetTimezoneOverride("Asia/Kathmandu"), chromedp.EmulateViewport(1280, 900), chromedp.Navigate(c.page))
+	b.run(timezone("Asia/Kathmandu"), chromedp.EmulateViewport(1280, 900), chromedp.Navigate(c.page))
 	c.start("http://night.example/1")
 	for i := range 9 {
 		c.start(fmt.Sprint("http://adaptive.example/", i))
@@ -136,7 +135,7 @@ func TestRefusalsAndBudgets(t *testing.T) {
 	c := newCrawl(t, sites, collyrobots.MinDelay(20*time.Millisecond),
 		collyrobots.ForHosts("refusing.example", collyrobots.StopRefused(3)), collyrobots.ForHosts("budget.example", collyrobots.MaxPages(2)))
 	b := open(t)
-	b.run(emulation.SetTimezoneOverride("Europe/Berlin"), chromedp.EmulateViewport(1280, 900), chromedp.Navigate(c.page))
+	b.run(timezone("Europe/Berlin"), chromedp.EmulateViewport(1280, 900), chromedp.Navigate(c.page))
 	for i := range 6 {
 		c.start(fmt.Sprint("http://refusing.example/", i), fmt.Sprint("http://budget.example/", i))
 		if i < 2 {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -102,7 +101,7 @@ func TestFileOfTwoHosts(t *testing.T) {
 	b := open(t)
 	b.run(chromedp.Navigate(c.page))
 	b.within(soon, `document.querySelector("#app") !== null`)
-	b.run(chromedp.Evaluate(`(async () => {
+	b.run(chromedp.Evaluate[chromedp.Void](`(async () => {
 		const viewer = await import(new URL("robots.js", document.querySelector("script[type=module]").src));
 		const answers = {};
 		window.asked = [];
@@ -121,7 +120,7 @@ func TestFileOfTwoHosts(t *testing.T) {
 		answers["http://two.example/robots.txt"]();
 		await two;
 		window.ready = true;
-	})()`, nil))
+	})()`))
 	b.within(soon, `window.ready === true`)
 	if got, want := eval[string](b, `asked.join(" ")`), "http://none.example/robots.txt https://one.example/robots.txt http://two.example/robots.txt"; got != want {
 		t.Errorf("the page has asked for %s, want %s", got, want)
@@ -175,9 +174,8 @@ func TestWithoutScripts(t *testing.T) {
 			t.Fatal("the sitemap is not on the page")
 		}
 	}
-	b.run(emulation.SetScriptExecutionDisabled(true), chromedp.EmulateViewport(1000, 800), chromedp.Navigate(c.page))
-	var text string
-	b.run(chromedp.Text("body", &text))
+	b.run(call(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}), chromedp.EmulateViewport(1000, 800), chromedp.Navigate(c.page))
+	text := result(b, chromedp.Text("body"))
 	for _, want := range []string{"slow.example takes longest", "Crawl-delay, robots.txt line 4", "Disallow: /cart, line 3", "http://shop.example/sitemap.xml"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not on the page:\n%s", want, text)
@@ -210,7 +208,7 @@ func TestKeyboard(t *testing.T) {
 	b.within(soon, `document.querySelectorAll("#rows tr").length === 3`)
 	b.run(chromedp.KeyEvent(kb.Tab))
 	b.within(soon, `document.activeElement.className === "skip"`)
-	b.run(input.DispatchKeyEvent(input.KeyDown).WithKey("/").WithText("/"), input.DispatchKeyEvent(input.KeyUp).WithKey("/"))
+	b.run(chromedp.KeyEvent("/"))
 	b.within(soon, `document.activeElement.id === "q"`)
 	b.run(chromedp.KeyEvent("wiki"))
 	b.within(soon, `document.querySelectorAll("#rows tr").length === 1`)

@@ -18,7 +18,6 @@ import (
 	"time"
 	"unicode/utf16"
 
-	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
@@ -154,24 +153,24 @@ func (b *tab) put(text, name, urls string) {
 	b.Helper()
 	for id, value := range map[string]string{"#text": text, "#name": name, "#urls": urls} {
 		b.clear(id)
-		b.run(chromedp.SendKeys(id, value, chromedp.ByQuery))
+		b.run(chromedp.SendKeys(chromedp.CSS(id), value))
 	}
 }
 
 // clear empties a field of the page.
 func (b *tab) clear(id string) {
 	b.Helper()
-	b.run(chromedp.Evaluate(fmt.Sprintf(`document.querySelector(%q).value = ""`, id), nil))
+	b.run(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`document.querySelector(%q).value = ""`, id)))
 }
 
 // fill sets the fields of the page without typing, for long texts. The expressions are evaluated in
 // the page.
 func (b *tab) fill(text, urls string) {
 	b.Helper()
-	b.run(chromedp.Evaluate(fmt.Sprintf(`for (const [id, value] of [["text", %s], ["urls", %s]]) {
+	b.run(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`for (const [id, value] of [["text", %s], ["urls", %s]]) {
 		document.getElementById(id).value = value;
 		document.getElementById(id).dispatchEvent(new Event("input"));
-	}`, text, urls), nil))
+	}`, text, urls)))
 }
 
 // testSize checks the size of the WebAssembly, compressed and not compressed.
@@ -262,7 +261,7 @@ func (p playground) testTyping(b *tab) {
 	b.put("User-agent: ExampleBot\nDisallow: /\n", "Mozilla/5.0 (compatible; ExampleBot/1.0; +https://example.com/bot)", "/")
 	b.within(soon, has(`document.querySelector("#token").textContent`, "look for ExampleBot"))
 	b.within(soon, `document.querySelector("#verdict").textContent === "The dialects do not agree: 1 allows this URL, 6 deny it."`)
-	b.run(chromedp.SendKeys("#text", "Dissallow: /a\n", chromedp.ByQuery))
+	b.run(chromedp.SendKeys(chromedp.CSS("#text"), "Dissallow: /a\n"))
 	b.within(soon, has(`document.querySelector("#findings").innerText`, "misspelt-key"))
 	b.run(chromedp.Click("#findings .to-line"))
 	b.within(soon, `getSelection().toString() === "Dissallow: /a"`)
@@ -297,7 +296,7 @@ func (p playground) testExamples(b *tab) {
 	choose("A tdmrep.json")
 	b.within(soon, `document.querySelector("#matrix").hidden`)
 	b.within(soon, has(usage, "Training of AI models ✓ allowed"))
-	b.run(chromedp.Click("#urls"), chromedp.KeyEvent(kb.End, chromedp.KeyModifiers(input.ModifierCtrl)))
+	b.run(chromedp.Click("#urls"), chromedp.KeyEvent(kb.End, chromedp.KeyModifiers(chromedp.ModifierCtrl)))
 	b.within(soon, has(usage, "Training of AI models ✕ not allowed"))
 	b.within(soon, has(usage, "https://news.example/policies/tdm.json"))
 }
@@ -357,7 +356,7 @@ func (p playground) testLink(b *tab) {
 		b.Fatal(err)
 	}
 	inUTF16 := `document.querySelector("#findings").innerText.includes("utf16")`
-	b.run(chromedp.SetUploadFiles("#file", []string{file}, chromedp.ByQuery))
+	b.run(chromedp.SetUploadFiles(chromedp.CSS("#file"), []string{file}))
 	b.within(soon, inUTF16)
 	b.run(chromedp.Click("#link"))
 	b.within(soon, `location.hash.startsWith("#1")`)
@@ -380,14 +379,14 @@ func (p playground) testPolicy(t *testing.T) {
 	b := p.open(t)
 	send := fmt.Sprintf(`fetch(%q).then(() => "sent", () => "blocked")`, other.URL)
 	worker := fmt.Sprintf("(%s).then(result => postMessage(result))", send)
-	b.run(chromedp.Evaluate(fmt.Sprintf(`window.results = [];
+	b.run(chromedp.Evaluate[chromedp.Void](fmt.Sprintf(`window.results = [];
 		%s.then(result => results.push(result));
 		new Worker(URL.createObjectURL(new Blob([%q], { type: "text/javascript" }))).onmessage = event => results.push(event.data);
 		const image = new Image();
 		image.onerror = () => results.push("blocked");
 		image.onload = () => results.push("sent");
 		image.src = %q;
-		0`, send, worker, other.URL+"/image.png"), nil))
+		0`, send, worker, other.URL+"/image.png")))
 	b.within(soon, `results.join() === "blocked,blocked,blocked"`)
 	if n := requests.Load(); n != 0 {
 		t.Errorf("the other server has received %d requests", n)
@@ -452,7 +451,7 @@ func (p playground) testBadInput(b *tab) {
 // limit of the median is longer by the factor of the median of its times to the shortest of them,
 // and there are up to 5 rounds.
 func (p playground) testKeyPress(b *tab) {
-	b.run(chromedp.Evaluate(`(async () => {
+	b.run(chromedp.Evaluate[chromedp.Void](`(async () => {
 		const { compile, Reader } = await import("./reader.js");
 		const text = new TextEncoder().encode("User-agent: *\n" + Array.from({ length: 19600 }, (_, i) => "Disallow: /folder/" + i + "/*x\n").join("").slice(0, 511900));
 		let answered;
@@ -490,7 +489,7 @@ func (p playground) testKeyPress(b *tab) {
 			if (result.median <= result.limit) break;
 		}
 		window.result = result;
-	})(); 0`, nil))
+	})(); 0`))
 	b.within(time.Minute, `window.result !== undefined`)
 	result := eval[struct {
 		File, Shortest, Median, Limit float64 // in milliseconds

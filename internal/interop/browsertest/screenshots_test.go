@@ -1,7 +1,6 @@
 package browsertest
 
 import (
-	"context"
 	"flag"
 	"os"
 	"path/filepath"
@@ -31,7 +30,7 @@ func TestScreenshots(t *testing.T) {
 	b.run(chromedp.EmulateViewport(1440, 900), chromedp.Navigate(c.page))
 	time.Sleep(*age)
 	b.run(chromedp.SetValue("#try-url", "http://wiki.example/user/guide"), chromedp.SetValue("#try-name", "ExampleBot"), chromedp.Click("#try button"),
-		chromedp.Evaluate(`document.activeElement.blur(); scrollTo(0, 0)`, nil))
+		chromedp.Evaluate[chromedp.Void](`document.activeElement.blur(); scrollTo(0, 0)`))
 	for _, picture := range []struct {
 		name, scheme string
 		width        int64
@@ -41,22 +40,24 @@ func TestScreenshots(t *testing.T) {
 		{"view-narrow.png", "light", 390},
 	} {
 		b.run(media(picture.scheme), chromedp.EmulateViewport(picture.width, 844), chromedp.Sleep(time.Second))
-		var png []byte
-		b.run(chromedp.ActionFunc(func(ctx context.Context) (err error) {
-			height := eval[float64](b, `document.documentElement.scrollHeight`)
-			png, err = page.CaptureScreenshot().WithCaptureBeyondViewport(true).
-				WithClip(&page.Viewport{Width: float64(picture.width), Height: min(height, 2000), Scale: 1}).Do(ctx)
-			return err
-		}))
-		if err := os.WriteFile(filepath.Join(*screenshots, picture.name), png, 0o644); err != nil {
+		height := eval[float64](b, `document.documentElement.scrollHeight`)
+		beyond := true
+		shot, err := chromedp.Call(b.ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{
+			CaptureBeyondViewport: &beyond,
+			Clip:                  &page.Viewport{Width: float64(picture.width), Height: min(height, 2000), Scale: 1},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(*screenshots, picture.name), shot.Data, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
 // media makes the browser prefer a color scheme.
-func media(scheme string) chromedp.Action {
-	return chromedp.ActionFunc(func(ctx context.Context) error {
-		return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}).Do(ctx)
+func media(scheme string) chromedp.Action[chromedp.Void] {
+	return call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
 	})
 }

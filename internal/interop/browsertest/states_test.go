@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"github.com/collyrobots/collyrobots"
@@ -110,7 +109,7 @@ func operatorMessage() fields {
 func TestOperatorStates(t *testing.T) {
 	page := showing(t, operatorMessage())
 	b := open(t)
-	b.run(emulation.SetTimezoneOverride("Europe/Berlin"), chromedp.EmulateViewport(1280, 900), chromedp.Navigate(page))
+	b.run(timezone("Europe/Berlin"), chromedp.EmulateViewport(1280, 900), chromedp.Navigate(page))
 	b.within(soon, fmt.Sprintf(`document.querySelectorAll("#rows tr").length === %d`, len(operatorStates)))
 	for _, s := range operatorStates {
 		host := s.stats["host"].(string)

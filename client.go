@@ -31,7 +31,7 @@ import (
 // closed. Without a User-Agent header and the option ProductToken, the group for Go-http-client
 // applies, which is the name that net/http sends, or the group for * if there is none.
 //
-// robots.txt is requested with next, or with the client of the option HTTPClient. Requests with
+// robots.txt is requested with next, or with the client of the option RobotsClient. Requests with
 // other schemes than http, https and ftp are passed to next. The RoundTripper may be used by
 // several goroutines, and CloseIdleConnections of http.Client reaches next.
 //
@@ -114,12 +114,12 @@ type Turn struct {
 // request before.
 //
 // Acquire returns an error if the request must not be sent: see Transport. If ctx ends, the error
-// is its cause. The plugin requests robots.txt with the client of the option HTTPClient, or that of
-// the first attached collector, or http.DefaultTransport. A request that is not http, https or ftp
-// gets a Turn at once.
+// is its cause. The plugin requests robots.txt with the client of the option RobotsClient, or that
+// of the first attached collector, or http.DefaultTransport. A request that is not http, https or
+// ftp gets a Turn at once.
 //
 // A Turn that is never ended keeps its place with the host until that expires, like a page whose
-// response is never read. It also expires under MaxInFlight.
+// response is never read. It also expires under MaxInFlightPerHost.
 func (p *Plugin) Acquire(ctx context.Context, req *http.Request) (*Turn, error) {
 	err := p.usable()
 	if err != nil {
@@ -180,8 +180,8 @@ func (t *Turn) End() { t.end(nil) }
 // If err wraps ErrNotSent, or is a *net.DNSError, syscall.ECONNREFUSED or a *net.OpError of dialing,
 // the request was not sent. It is then not counted, but the next request to the host keeps the
 // delay, because an attempt to connect is work for a server. If it was the probe of a host that
-// StopRefused has stopped, the next page is. With any other err, the request may have reached the
-// host. See docs/any-client.md.
+// StopAfterRefusals has stopped, the next page is. With any other err, the request may have
+// reached the host. See docs/any-client.md.
 func (t *Turn) Failed(err error) { t.end(typednil.Error(err)) }
 
 // end ends the turn. err is that of Failed, or nil.

@@ -46,12 +46,12 @@
 //   - [WhenUnreachable] and [WhenForbidden] decide about sites whose robots.txt cannot be read.
 //
 // How fast each host is crawled:
-//   - [MinDelay] sets a minimum delay, and [MaxDelay] caps the crawl delays that hosts ask for.
-//   - [SkipAbove] skips the hosts that ask for too long a delay.
+//   - [MinDelay] sets a minimum delay, and [MaxCrawlDelay] caps the crawl delays that hosts ask for.
+//   - [SkipCrawlDelayAbove] skips the hosts that ask for too long a delay.
 //   - [Jitter] makes the gaps between requests longer by a random share of the delay.
 //   - [AdaptiveDelay] makes the delay depend on the response time of the host.
 //   - [DelayFromEnd] counts delays from the end of a response.
-//   - [MaxInFlight] bounds the requests to a host that are in flight at once.
+//   - [MaxInFlightPerHost] bounds the requests to a host that are in flight at once.
 //   - [MaxBackOff] bounds the delay after status 429 or 503, and [RetryThrottled] repeats such a
 //     request.
 //   - [CrawlHours] sends pages only in some hours of the day.
@@ -59,14 +59,14 @@
 //   - [MaxRate] limits the requests to all hosts together.
 //
 // How much each host is crawled:
-//   - [MaxPages] limits the pages of a host.
-//   - [StopRefused] stops a host that refuses requests.
+//   - [MaxPagesPerHost] limits the pages of a host.
+//   - [StopAfterRefusals] stops a host that refuses requests.
 //
 // What the pages may be used for:
 //   - [Purpose] declares what the crawl is for, and [EnforceUsage] denies the pages whose owners
 //     disallow that.
 //   - [TDMRep] also requests the TDMRep files of the sites.
-//   - [EnforceRobotsTags] does not follow links with nofollow.
+//   - [EnforceNofollow] does not follow links with nofollow.
 //
 // [ForHosts] sets the options above, except MaxRate, and also [Revalidate] for some hosts only.
 //
@@ -84,7 +84,7 @@
 // How the plugin works with other parts of a system:
 //   - [Store] keeps robots.txt files and the progress of sitemaps for later runs.
 //   - [SharedPace] and [ShardByHost] coordinate several processes.
-//   - [HTTPClient] sets another client for robots.txt and sitemaps.
+//   - [RobotsClient] sets another client for robots.txt and sitemaps.
 //   - [PrivateNetworks] lets public sites lead the crawler to private addresses, or denies all
 //     requests to them.
 //   - [SignRequests] signs the requests.

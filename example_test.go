@@ -92,14 +92,14 @@ func ExampleWithRobots() {
 func ExampleNew() {
 	_, err := collyrobots.New(
 		collyrobots.ProductToken("ExampleBot/1.0"), // wrong: ExampleBot
-		collyrobots.MaxDelay(-time.Second))         // wrong: must not be negative
+		collyrobots.MaxCrawlDelay(-time.Second))    // wrong: must not be negative
 	fmt.Println(err)
 
 	var option *collyrobots.OptionError
 	fmt.Println(errors.As(err, &option), option.Option)
 	// Output:
 	// collyrobots: ProductToken: "ExampleBot/1.0" is not a product token: want a name such as ExampleBot, without version or blanks
-	// collyrobots: MaxDelay: -1s is negative
+	// collyrobots: MaxCrawlDelay: -1s is negative
 	// true ProductToken
 }
 
@@ -148,7 +148,7 @@ func ExampleForHosts() {
 		collyrobots.MinDelay(time.Second),
 		collyrobots.ForHosts("news.test", collyrobots.Dialect(dialect.Google())),
 		collyrobots.ForHosts("*.ours.test", collyrobots.IgnoreRobotsWithPermission(), collyrobots.MinDelay(0)),
-		collyrobots.HTTPClient(&http.Client{Transport: web.Transport()}))
+		collyrobots.RobotsClient(&http.Client{Transport: web.Transport()}))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func ExamplePlugin_Check() {
 	}
 	defer web.Close()
 
-	robots, err := collyrobots.New(collyrobots.HTTPClient(&http.Client{Transport: web.Transport()}))
+	robots, err := collyrobots.New(collyrobots.RobotsClient(&http.Client{Transport: web.Transport()}))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -240,7 +240,7 @@ func ExamplePlugin_Pages() {
 	}
 	defer web.Close()
 
-	robots, err := collyrobots.New(collyrobots.HTTPClient(&http.Client{Transport: web.Transport()}))
+	robots, err := collyrobots.New(collyrobots.RobotsClient(&http.Client{Transport: web.Transport()}))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -335,7 +335,7 @@ func ExampleDecision_json() {
 	}
 	defer web.Close()
 
-	robots, err := collyrobots.New(collyrobots.HTTPClient(&http.Client{Transport: web.Transport()}))
+	robots, err := collyrobots.New(collyrobots.RobotsClient(&http.Client{Transport: web.Transport()}))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -553,7 +553,7 @@ func ExamplePlugin_Acquire() {
 	defer web.Close()
 	browser := &http.Client{Transport: web.Transport()}
 
-	robots, err := collyrobots.New(collyrobots.HTTPClient(browser)) // requests robots.txt
+	robots, err := collyrobots.New(collyrobots.RobotsClient(browser)) // requests robots.txt
 	if err != nil {
 		log.Fatal(err)
 	}

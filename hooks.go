@@ -40,11 +40,11 @@ type hooks struct {
 	// The following fields are set by attach.
 	callbacks    int                      // the number of OnRequest callbacks of c up to that of the plugin
 	byCollector  bool                     // for some hosts, robots.txt is read under the collector's UserAgent
-	enforcesTags bool                     // the option EnforceRobotsTags is set for some hosts
+	enforcesTags bool                     // the option EnforceNofollow is set for some hosts
 	onWait       func()                   // tellDebugger, made once because each page has it
 	returns      func(*gate.Request) bool // mustReturn of frontier, made once; nil without the option Frontier
 
-	visits *arrivals.Storage // the collector's storage; nil without the options Frontier and EnforceRobotsTags
+	visits *arrivals.Storage // the collector's storage; nil without the options Frontier and EnforceNofollow
 
 	recording    *frontierHooks   // nil without the option Frontier
 	revalidating *revalidateHooks // nil without the option Revalidate

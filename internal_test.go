@@ -148,7 +148,7 @@ func TestNewRule(t *testing.T) {
 
 // fiveRules returns the hooks of a plugin with three rules and two limits, which allow every page.
 func fiveRules(tb testing.TB, url string) (*hooks, *colly.Request) {
-	l, r := warm(tb, 9, url, Purpose(usage.Search), EnforceUsage(), EnforceRobotsTags(), StopRefused(3), MaxPages(1<<30))
+	l, r := warm(tb, 9, url, Purpose(usage.Search), EnforceUsage(), EnforceNofollow(), StopAfterRefusals(3), MaxPagesPerHost(1<<30))
 	l.judge.Rules = append(l.judge.Rules, queryRule{})
 	if len(l.judge.Rules) != 3 || len(l.judge.Limits) != 2 {
 		tb.Fatalf("%d rules and %d limits", len(l.judge.Rules), len(l.judge.Limits))
@@ -313,7 +313,7 @@ func errorsOfRequests() map[string]error {
 		"a rule, after a redirect":          redirect,
 		"nofollow":                          denied(report.ReasonNofollow, nil),
 		"usage":                             denied(report.ReasonUsage, nil),
-		"SkipAbove":                         denied(report.ReasonDelay, nil),
+		"SkipCrawlDelayAbove":               denied(report.ReasonDelay, nil),
 		"WhenForbidden":                     optional,
 		"no robots.txt: no response":        denied(report.ReasonUnreachable, noResponse),
 		"no robots.txt: site down":          denied(report.ReasonSiteDown, noResponse),
@@ -325,8 +325,8 @@ func errorsOfRequests() map[string]error {
 		"no robots.txt: panic":              denied(report.ReasonUnreachable, &policy.PanicError{Value: "p"}),
 		"no robots.txt: closed":             denied(report.ReasonUnreachable, ErrClosed),
 		"no robots.txt: no pace":            denied(report.ReasonUnreachable, unpaced),
-		"StopRefused":                       limited(report.ReasonRefused, expires),
-		"MaxPages":                          limited(report.ReasonBudget, time.Time{}),
+		"StopAfterRefusals":                 limited(report.ReasonRefused, expires),
+		"MaxPagesPerHost":                   limited(report.ReasonBudget, time.Time{}),
 		"private":                           private,
 		"shard":                             &report.ShardError{URL: "http://a.test/", Shard: 1, Of: 2},
 		"no pace":                           unpaced,
@@ -376,9 +376,9 @@ func TestOutcome(t *testing.T) {
 		"Colly: no filter matches":          {facts: "filtered", page: feed.Failed, attempt: feed.Skipped},
 		"Colly: requests":                   {facts: "maximum", page: feed.Failed, attempt: feed.Failed},
 		"Colly: visited":                    {facts: "visited", page: feed.Failed, attempt: feed.Done},
-		"MaxPages":                          {facts: "refusal denied limited", page: feed.Skipped, attempt: feed.Unsent},
-		"SkipAbove":                         {facts: "refusal denied versionedDenial", page: feed.Skipped, attempt: feed.Skipped},
-		"StopRefused":                       {facts: "refusal denied limited versionedDenial", page: feed.Skipped, attempt: feed.Unsent},
+		"MaxPagesPerHost":                   {facts: "refusal denied limited", page: feed.Skipped, attempt: feed.Unsent},
+		"SkipCrawlDelayAbove":               {facts: "refusal denied versionedDenial", page: feed.Skipped, attempt: feed.Skipped},
+		"StopAfterRefusals":                 {facts: "refusal denied limited versionedDenial", page: feed.Skipped, attempt: feed.Unsent},
 		"WhenForbidden":                     {facts: "refusal denied versionedDenial", page: feed.Skipped, attempt: feed.Skipped},
 		"a rule":                            {facts: "refusal denied versionedDenial", page: feed.Skipped, attempt: feed.Skipped},
 		"a rule, after a redirect":          {facts: "refusal denied laterDenial versionedDenial", page: feed.Failed, attempt: feed.Skipped},

@@ -170,13 +170,13 @@ func contradictions(opts []Option, s *judge.HostSettings) []error {
 	}
 	least := s.Pace.MinDelay
 	if s.Caps(least) {
-		faults = append(faults, fault("MaxDelay", "%v is shorter than MinDelay, %v", s.MaxDelay, least))
+		faults = append(faults, fault("MaxCrawlDelay", "%v is shorter than MinDelay, %v", s.MaxCrawlDelay, least))
 	}
 	if s.Skips(least) {
-		faults = append(faults, fault("SkipAbove", "%v is shorter than MinDelay, %v", s.SkipAbove, least))
+		faults = append(faults, fault("SkipCrawlDelayAbove", "%v is shorter than MinDelay, %v", s.SkipCrawlDelayAbove, least))
 	}
-	if s.SkipAbove > 0 && s.MaxDelay >= s.SkipAbove {
-		faults = append(faults, fault("MaxDelay", "%v is not shorter than SkipAbove, %v, so it caps no delay", s.MaxDelay, s.SkipAbove))
+	if s.SkipCrawlDelayAbove > 0 && s.MaxCrawlDelay >= s.SkipCrawlDelayAbove {
+		faults = append(faults, fault("MaxCrawlDelay", "%v is not shorter than SkipCrawlDelayAbove, %v, so it caps no delay", s.MaxCrawlDelay, s.SkipCrawlDelayAbove))
 	}
 	return faults
 }
@@ -261,13 +261,13 @@ func (c *config) delayWarnings(s *judge.HostSettings, warn func(what string, arg
 		warn("MinDelay is shorter than a millisecond; a plain number is in nanoseconds, so write MinDelay(time.Second) for one second", "delay", least)
 	}
 	if s.Caps(least) {
-		warn("MinDelay is longer than MaxDelay, so MinDelay applies to every host", "delay", least, "limit", s.MaxDelay)
+		warn("MinDelay is longer than MaxCrawlDelay, so MinDelay applies to every host", "delay", least, "limit", s.MaxCrawlDelay)
 	}
 	if s.Skips(least) {
-		warn("MinDelay is longer than SkipAbove, so hosts are skipped that ask for less than MinDelay", "delay", least, "limit", s.SkipAbove)
+		warn("MinDelay is longer than SkipCrawlDelayAbove, so hosts are skipped that ask for less than MinDelay", "delay", least, "limit", s.SkipCrawlDelayAbove)
 	}
-	if s.SkipAbove > 0 && s.MaxDelay >= s.SkipAbove {
-		warn("MaxDelay is not shorter than SkipAbove, so it caps no delay; hosts that ask for more are skipped", "delay", s.MaxDelay, "limit", s.SkipAbove)
+	if s.SkipCrawlDelayAbove > 0 && s.MaxCrawlDelay >= s.SkipCrawlDelayAbove {
+		warn("MaxCrawlDelay is not shorter than SkipCrawlDelayAbove, so it caps no delay; hosts that ask for more are skipped", "delay", s.MaxCrawlDelay, "limit", s.SkipCrawlDelayAbove)
 	}
 }
 
@@ -316,15 +316,15 @@ func faultIf(bad bool, option, reason string, args ...any) error {
 }
 
 // Polite sets the options for sites that you do not own: MinDelay(time.Second), Jitter(0.25),
-// AdaptiveDelay(1), StopRefused(5) and RetryThrottled(3). It also replaces such options that are given
-// before it. Options after it override it: Polite(), MinDelay(5*time.Second) sets another minimum, and
-// Polite(), Jitter(0) switches the random share off. See docs/delays.md.
+// AdaptiveDelay(1), StopAfterRefusals(5) and RetryThrottled(3). It also replaces such options that
+// are given before it. Options after it override it: Polite(), MinDelay(5*time.Second) sets
+// another minimum, and Polite(), Jitter(0) switches the random share off. See docs/delays.md.
 func Polite() Option {
 	parts := []Option{
 		MinDelay(time.Second),
 		Jitter(0.25),
 		AdaptiveDelay(1),
-		StopRefused(5),
+		StopAfterRefusals(5),
 		RetryThrottled(3),
 	}
 	o := option("Polite", func(c *config) { c.apply(parts) })
@@ -381,10 +381,10 @@ func MinDelay(d time.Duration) Option {
 
 // ForHosts sets options for the hosts that match pattern. It accepts Polite, Dialect, ProductToken,
 // HonorDelays, IgnoreRobotsWithPermission, RobotsTxt, WhenUnreachable, WhenForbidden, MinDelay,
-// MaxDelay, SkipAbove, Jitter, AdaptiveDelay, DelayFromEnd, MaxInFlight, MaxBackOff,
-// RetryThrottled, CrawlHours, PaceBy, MaxPages, StopRefused, Purpose, EnforceUsage, TDMRep,
-// EnforceRobotsTags and Revalidate. The options before it also apply to these hosts, unless opts
-// change them. The first pattern that matches a host applies.
+// MaxCrawlDelay, SkipCrawlDelayAbove, Jitter, AdaptiveDelay, DelayFromEnd, MaxInFlightPerHost,
+// MaxBackOff, RetryThrottled, CrawlHours, PaceBy, MaxPagesPerHost, StopAfterRefusals, Purpose,
+// EnforceUsage, TDMRep, EnforceNofollow and Revalidate. The options before it also apply to these
+// hosts, unless opts change them. The first pattern that matches a host applies.
 //
 // A pattern is a host name in lower-case ASCII, with the port unless it is that of the scheme. In
 // it, "*" stands for any characters, including dots, and "?" for one character: "*.example.com",
@@ -473,39 +473,39 @@ func DelayFromEnd() Option {
 	return hostOption("DelayFromEnd", func(s *judge.HostSettings) { s.Pace.FromEnd = true })
 }
 
-// MaxInFlight sets how many requests of one host may be in flight at once. A request is in flight
-// from its start until the body of its response has been read. By default, or if n is zero, one
-// request is in flight while a delay is in force, and otherwise as many as Colly sends.
+// MaxInFlightPerHost sets how many requests of one host may be in flight at once. A request is in
+// flight from its start until the body of its response has been read. By default, or if n is zero,
+// one request is in flight while a delay is in force, and otherwise as many as Colly sends.
 //
 // By default, a request counts for at most a minute, or for ten delays if that is longer, because
-// its body may never end. Under MaxInFlight, each request counts until its end, so the collector
-// should have a request timeout. A negative n is an OptionError. See docs/delays.md.
-func MaxInFlight(n int) Option {
-	return hostOption("MaxInFlight", func(s *judge.HostSettings) { s.Pace.MaxInFlight = n },
-		faultIf(n < 0, "MaxInFlight", "%d is negative", n)).with(n)
+// its body may never end. Under MaxInFlightPerHost, each request counts until its end, so the
+// collector should have a request timeout. A negative n is an OptionError. See docs/delays.md.
+func MaxInFlightPerHost(n int) Option {
+	return hostOption("MaxInFlightPerHost", func(s *judge.HostSettings) { s.Pace.MaxInFlightPerHost = n },
+		faultIf(n < 0, "MaxInFlightPerHost", "%d is negative", n)).with(n)
 }
 
-// MaxDelay caps crawl delays at d: a host that asks for a longer delay is crawled faster than it
-// asks, and a warning is logged. By default, or if d is zero, every crawl delay is kept, however
-// long it is. A host whose crawl delay is longer than SkipAbove is skipped, also if MaxDelay is
-// set. New returns an OptionError if d is negative, shorter than MinDelay, or not shorter than
-// SkipAbove. See docs/delays.md.
-func MaxDelay(d time.Duration) Option {
-	return hostOption("MaxDelay", func(s *judge.HostSettings) { s.MaxDelay = d },
-		faultIf(d < 0, "MaxDelay", "%v is negative", d)).with(d)
+// MaxCrawlDelay caps crawl delays at d: a host that asks for a longer delay is crawled faster than
+// it asks, and a warning is logged. By default, or if d is zero, every crawl delay is kept, however
+// long it is. A host whose crawl delay is longer than SkipCrawlDelayAbove is skipped, also if
+// MaxCrawlDelay is set. New returns an OptionError if d is negative, shorter than MinDelay, or not
+// shorter than SkipCrawlDelayAbove. See docs/delays.md.
+func MaxCrawlDelay(d time.Duration) Option {
+	return hostOption("MaxCrawlDelay", func(s *judge.HostSettings) { s.MaxCrawlDelay = d },
+		faultIf(d < 0, "MaxCrawlDelay", "%v is negative", d)).with(d)
 }
 
-// SkipAbove skips hosts that ask for a longer crawl delay than d: their pages are denied with
-// report.ReasonDelay, and a warning is logged. By default, or if d is zero, no host is skipped. New
-// returns an OptionError if d is negative or shorter than MinDelay.
+// SkipCrawlDelayAbove skips hosts that ask for a longer crawl delay than d: their pages are denied
+// with report.ReasonDelay, and a warning is logged. By default, or if d is zero, no host is
+// skipped. New returns an OptionError if d is negative or shorter than MinDelay.
 //
 // A skipped host still gets requests for its robots.txt, at least d apart, so that it is crawled
 // once it asks for less. If only one of the robots.txt files of a host asks for more than d, such
 // as the one for http, the pages of the other file are fetched, at least d apart. See
 // docs/delays.md.
-func SkipAbove(d time.Duration) Option {
-	return hostOption("SkipAbove", func(s *judge.HostSettings) { s.SkipAbove = d },
-		faultIf(d < 0, "SkipAbove", "%v is negative", d)).with(d)
+func SkipCrawlDelayAbove(d time.Duration) Option {
+	return hostOption("SkipCrawlDelayAbove", func(s *judge.HostSettings) { s.SkipCrawlDelayAbove = d },
+		faultIf(d < 0, "SkipCrawlDelayAbove", "%v is negative", d)).with(d)
 }
 
 // MaxRate limits how many requests to all hosts together start: r per second, and burst of them at
@@ -540,8 +540,8 @@ func Jitter(f float64) Option {
 // default, or if factor is zero, the response time has no effect.
 //
 // The longest of this delay, Crawl-delay, MinDelay and the back-off applies. MaxBackOff limits this
-// delay. At most 1/factor requests of a host, rounded up, are in flight, unless MaxInFlight is set.
-// A negative or infinite factor is an OptionError. See docs/back-off.md.
+// delay. At most 1/factor requests of a host, rounded up, are in flight, unless MaxInFlightPerHost
+// is set. A negative or infinite factor is an OptionError. See docs/back-off.md.
 func AdaptiveDelay(factor float64) Option {
 	valid := factor >= 0 && !math.IsInf(factor, 1)
 	return hostOption("AdaptiveDelay", func(s *judge.HostSettings) { s.Pace.Adaptive = factor },
@@ -573,40 +573,41 @@ func RetryThrottled(n int) Option {
 		faultIf(n < 0, "RetryThrottled", "%d is negative", n)).with(n)
 }
 
-// StopRefused stops a host that has refused n requests in a row. Its pages are then denied with
-// report.ReasonRefused, also those that already wait. After an hour, one page is sent as a probe.
-// If the host refuses it, the next probe follows after two hours, and so on up to a day. By
+// StopAfterRefusals stops a host that has refused n requests in a row. Its pages are then denied
+// with report.ReasonRefused, also those that already wait. After an hour, one page is sent as a
+// probe. If the host refuses it, the next probe follows after two hours, and so on up to a day. By
 // default, or if n is zero, refusals are counted, and no host is stopped. A negative n is an
 // OptionError.
 //
 // A refusal is a response with status 401, 403 or 451, a challenge of Cloudflare or AWS WAF, or a
 // connection that is reset right after the request. 429 and 503 are not refusals. Responses to
 // robots.txt and sitemaps do not count. Each process counts for itself. See docs/back-off.md.
-func StopRefused(n int) Option {
-	return hostOption("StopRefused", func(s *judge.HostSettings) { s.StopRefused = n },
-		faultIf(n < 0, "StopRefused", "%d is negative", n)).with(n)
+func StopAfterRefusals(n int) Option {
+	return hostOption("StopAfterRefusals", func(s *judge.HostSettings) { s.StopAfterRefusals = n },
+		faultIf(n < 0, "StopAfterRefusals", "%d is negative", n)).with(n)
 }
 
-// MaxPages sends at most n pages of a host. Further pages are denied with report.ReasonBudget, also
-// those that already wait. By default, or if n is zero, there is no limit. A negative n is an
-// OptionError.
+// MaxPagesPerHost sends at most n pages of a host. Further pages are denied with
+// report.ReasonBudget, also those that already wait. By default, or if n is zero, there is no
+// limit. A negative n is an OptionError.
 //
 // A page counts when it is sent, and once if it is sent again after 429, 503 or a lost connection,
 // or if it is redirected within its host. robots.txt, sitemaps and pages that are not requested do
 // not count. All collectors and clients of the Plugin count together. The count starts at zero in
 // each run, and is not shared with other processes. See docs/limits.md.
-func MaxPages(n int) Option {
-	return hostOption("MaxPages", func(s *judge.HostSettings) { s.MaxPages = n },
-		faultIf(n < 0, "MaxPages", "%d is negative", n)).with(n)
+func MaxPagesPerHost(n int) Option {
+	return hostOption("MaxPagesPerHost", func(s *judge.HostSettings) { s.MaxPagesPerHost = n },
+		faultIf(n < 0, "MaxPagesPerHost", "%d is negative", n)).with(n)
 }
 
 // HonorDelays keeps the Crawl-delay, Request-rate and Visit-time of a robots.txt also under a
 // dialect that ignores them. The default depends on the dialect: dialect.RFC9309 and dialect.CocCoc
 // have Crawl-delay, dialect.Seznam has Request-rate, and no dialect has Visit-time.
 //
-// "Request-rate: 10/1m" lets one request start every six seconds. MaxDelay limits it, and SkipAbove
-// does not compare it. "Visit-time: 2200-0559" lets requests start only between 22:00 and 6:00 UTC.
-// At other times, pages wait, and only robots.txt is requested. See docs/dialects.md.
+// "Request-rate: 10/1m" lets one request start every six seconds. MaxCrawlDelay limits it, and
+// SkipCrawlDelayAbove does not compare it. "Visit-time: 2200-0559" lets requests start only
+// between 22:00 and 6:00 UTC. At other times, pages wait, and only robots.txt is requested. See
+// docs/dialects.md.
 func HonorDelays() Option {
 	return hostOption("HonorDelays", func(s *judge.HostSettings) { s.HonorDelays = true })
 }
@@ -705,14 +706,14 @@ func Logger(l *slog.Logger) Option {
 	return option("Logger", func(c *config) { c.log = l }, faultIf(l == nil || typednil.Is(l.Handler()), "Logger", "the logger or its handler is nil")).with(omitted)
 }
 
-// HTTPClient sets the client that fetches robots.txt and sitemaps. The default is the client of the
-// collector. The plugin uses the Transport of the client and, for robots.txt, its Timeout, but not
-// the cookie jar and CheckRedirect. It sends no header of a page through this client. A nil client
-// is an OptionError. See docs/robots-txt.md.
-func HTTPClient(client *http.Client) Option {
-	return option("HTTPClient", func(c *config) { c.client = client },
-		faultIf(client == nil, "HTTPClient", "the client is nil"),
-		faultIf(client != nil && client.Transport != nil && typednil.Is(client.Transport), "HTTPClient", "the Transport of the client is a nil pointer")).with(omitted)
+// RobotsClient sets the client that fetches robots.txt and sitemaps. The default is the client of
+// the collector. The plugin uses the Transport of the client and, for robots.txt, its Timeout, but
+// not the cookie jar and CheckRedirect. It sends no header of a page through this client. A nil
+// client is an OptionError. See docs/robots-txt.md.
+func RobotsClient(client *http.Client) Option {
+	return option("RobotsClient", func(c *config) { c.client = client },
+		faultIf(client == nil, "RobotsClient", "the client is nil"),
+		faultIf(client != nil && client.Transport != nil && typednil.Is(client.Transport), "RobotsClient", "the Transport of the client is a nil pointer")).with(omitted)
 }
 
 // SharedPace shares the pace of each host with all processes that use the same Pacer: at least the

@@ -55,7 +55,7 @@ type outcome struct {
 	// The following fields say more about denied.
 	unread  bool // robots.txt cannot be read now
 	silent  bool // the host does not respond, so robots.txt is not known, and no page of the host can be fetched
-	limited bool // StopRefused or MaxPages denies the request; a later run may send it
+	limited bool // StopAfterRefusals or MaxPagesPerHost denies the request; a later run may send it
 
 	exchange.Failure // what err means on the wire
 

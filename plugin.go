@@ -319,7 +319,7 @@ func (p *Plugin) Attach(c *colly.Collector) error {
 	}
 	h := &hooks{core: p.core}
 	h.collectorClient.init(p.controller, c, handle, seam)
-	h.enforcesTags = p.judge.Settings.IsForAny(func(s *judge.HostSettings) bool { return s.EnforceTags })
+	h.enforcesTags = p.judge.Settings.IsForAny(func(s *judge.HostSettings) bool { return s.EnforceNofollow })
 	err = errors.Join(h.watchStorage(), h.addRevalidation(), p.frontier.add(h))
 	if err != nil {
 		return err

@@ -38,7 +38,7 @@ func selfCheck(h *hooks, userAgent string) {
 	case h.frontier != nil:
 		checkFrontier(h)
 	case h.visits != nil && !h.judge.DryRun && !h.c.AllowURLRevisit && h.handle.Storage() != storage.Storage(h.visits):
-		h.judge.Report.Warn("SetStorage was called after Attach, so EnforceRobotsTags cannot keep links with nofollow from counting as visited: " +
+		h.judge.Report.Warn("SetStorage was called after Attach, so EnforceNofollow cannot keep links with nofollow from counting as visited: " +
 			"they are not requested when another page has them without nofollow; call it before Attach")
 	}
 }

@@ -146,16 +146,16 @@ func isHTML(h http.Header, body []byte) bool {
 	return kind == "text/html" || kind == "application/xhtml+xml"
 }
 
-// EnforceRobotsTags obeys nofollow: a link is denied with report.ReasonNofollow if it has
+// EnforceNofollow obeys nofollow: a link is denied with report.ReasonNofollow if it has
 // rel=nofollow, or if its page has the rule nofollow or none, in a header or in a meta element. By
 // default, such links are visited. The other rules, such as noindex, are up to the program: see
 // RobotsTags.
 //
 // A request follows a link if a callback of the page makes it with Request.Visit, or with
-// Request.New and Do. All other requests are allowed; see MayFollow. Call Collector.SetStorage
+// Request.New and Do. All other requests are allowed; see CheckLink. Call Collector.SetStorage
 // before Attach: otherwise Colly marks a denied link as visited. See docs/robots-tags.md.
-func EnforceRobotsTags() Option {
-	return hostOption("EnforceRobotsTags", func(s *judge.HostSettings) { s.EnforceTags = true })
+func EnforceNofollow() Option {
+	return hostOption("EnforceNofollow", func(s *judge.HostSettings) { s.EnforceNofollow = true })
 }
 
 // RobotsTags returns the rules that a site has sent with a page for this crawler, such as noindex:
@@ -173,18 +173,18 @@ func (p *Plugin) RobotsTags(r *colly.Response) robotstags.Tags {
 	return p.tagsOf(r, isHTML(headerOf(r), r.Body))
 }
 
-// MayFollow reports whether a link may be followed under EnforceRobotsTags. page is the request of
-// the page, and href may be relative to it. MayFollow is for programs that do not pass links to
+// CheckLink reports whether a link may be followed under EnforceNofollow. page is the request of
+// the page, and href may be relative to it. CheckLink is for programs that do not pass links to
 // Request.Visit, which checks them itself:
 //
-//	if err := robots.MayFollow(e.Request, e.Attr("href")); err == nil {
+//	if err := robots.CheckLink(e.Request, e.Attr("href")); err == nil {
 //		q.AddURL(e.Request.AbsoluteURL(e.Attr("href")))
 //	}
 //
 // If the link must not be followed, the error is a *DisallowedError with report.ReasonNofollow. It is
 // counted and reported as an Event, like the denial of a request. If href is not a URL, the error
-// says so. Without the option, and in a dry run, MayFollow returns nil for every URL.
-func (p *Plugin) MayFollow(page *colly.Request, href string) error {
+// says so. Without the option, and in a dry run, CheckLink returns nil for every URL.
+func (p *Plugin) CheckLink(page *colly.Request, href string) error {
 	if err := p.usable(); err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (p *Plugin) MayFollow(page *colly.Request, href string) error {
 	}
 	u, err := url.Parse(page.AbsoluteURL(href))
 	if err != nil || u.Host == "" {
-		return errors.New("collyrobots: MayFollow: the link is not a URL with a host")
+		return errors.New("collyrobots: CheckLink: the link is not a URL with a host")
 	}
 	from := p.links.OriginOf(page, u)
 	if from == "" || p.judge.DryRun {
@@ -258,16 +258,16 @@ func (c *tagCounts) statistics() report.RobotsTagStats {
 }
 
 // readTags counts and reports the rules of a page, and remembers the links that must not be
-// followed. If the option EnforceRobotsTags is set for any host, it is called for each page, before
+// followed. If the option EnforceNofollow is set for any host, it is called for each page, before
 // the callbacks of the user. Otherwise it is called only for pages with rules in headers.
 func (h *hooks) readTags(r *colly.Response) {
 	if h.retired() || h.revalidating.isUnchanged(r) {
 		return
 	}
-	enforce := h.judge.Settings.Of(hostname.Of(r.Request.URL)).EnforceTags
+	enforce := h.judge.Settings.Of(hostname.Of(r.Request.URL)).EnforceNofollow
 	html := enforce && isHTML(headerOf(r), r.Body)
 	if coding := unreadCoding(headerOf(r)); html && coding != "" {
-		h.judge.Report.Warn("a page has a content coding that Colly does not decode, so its robots tags and links are not read; request only gzip under EnforceRobotsTags",
+		h.judge.Report.Warn("a page has a content coding that Colly does not decode, so its robots tags and links are not read; request only gzip under EnforceNofollow",
 			"url", r.Request.URL.Redacted(), "coding", coding)
 	}
 	tags := h.tagsOf(r, html)
@@ -295,7 +295,7 @@ func unreadCoding(header http.Header) string {
 func hasTagHeaders(r *colly.Response) bool { return robotstags.HasHeader(headerOf(r)) }
 
 // watchStorage wraps the storage of the collector for withhold and decideVisit, if the option
-// EnforceRobotsTags is set for any host. With Frontier, the storage is already wrapped.
+// EnforceNofollow is set for any host. With Frontier, the storage is already wrapped.
 func (h *hooks) watchStorage() error {
 	if h.frontier != nil || !h.enforcesTags {
 		return nil

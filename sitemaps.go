@@ -456,8 +456,8 @@ var reasonsNotFed = map[string]feed.Outcome{
 // is the only error.
 //
 // Pages uses the HTTP client and the user agent of the collector that was attached first. If no
-// collector is attached, it uses the client of the option HTTPClient, or http.DefaultTransport, and
-// a user agent that names this package. WithUserAgent sets another user agent.
+// collector is attached, it uses the client of the option RobotsClient, or http.DefaultTransport,
+// and a user agent that names this package. WithUserAgent sets another user agent.
 func (p *Plugin) Pages(ctx context.Context, f Feed, sites ...string) iter.Seq2[sitemap.Entry, error] {
 	return func(yield func(sitemap.Entry, error) bool) {
 		s, urls, err := p.pages(f, sites)

@@ -148,14 +148,14 @@ func (t turns) until(n int) int {
 	return max(n, t.sums[i]+n*(len(t.waiting)-i))
 }
 
-// addLimits sets the fields of StopRefused and MaxPages.
+// addLimits sets the fields of StopAfterRefusals and MaxPagesPerHost.
 func (p *Plugin) addLimits(s *report.HostStats) {
 	refusals := p.gate.Refusals(s.Host)
 	s.RefusalsInRow = refusals.InRow
 	s.Stopped = refusals.Since
 	s.NextTry = refusals.Until
-	s.MaxPages = p.judge.Settings.Of(s.Host).MaxPages
-	if s.MaxPages > 0 {
+	s.MaxPagesPerHost = p.judge.Settings.Of(s.Host).MaxPagesPerHost
+	if s.MaxPagesPerHost > 0 {
 		s.PagesSent = p.gate.PagesSent(s.Host)
 	}
 }

@@ -106,7 +106,7 @@ func overtakingPrograms() []program {
 		}
 	}}
 	several := program{name: "requests that overtake others, with a delay", sites: siteOf(404, ""), run: func(p *programRun) {
-		robots := p.with(collyrobots.MinDelay(2*time.Second), collyrobots.MaxInFlight(3))
+		robots := p.with(collyrobots.MinDelay(2*time.Second), collyrobots.MaxInFlightPerHost(3))
 		defer robots.Close()
 		c := p.collector(robots, colly.Async())
 		p.dialing(c, func(n int) error {
@@ -122,7 +122,7 @@ func overtakingPrograms() []program {
 		}
 	}}
 	silent := program{name: "a transport that does not report when a request is written", sites: siteOf(404, wait(3*time.Second)), run: func(p *programRun) {
-		robots := p.with(collyrobots.MinDelay(2*time.Second), collyrobots.MaxInFlight(3))
+		robots := p.with(collyrobots.MinDelay(2*time.Second), collyrobots.MaxInFlightPerHost(3))
 		defer robots.Close()
 		c := p.collector(robots, colly.Async())
 		transport := &http.Transport{}

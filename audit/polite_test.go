@@ -232,7 +232,7 @@ func politePrograms() []program {
 				w.Header().Add("X-Robots-Tag", fmt.Sprintf("name%d: unavailable_after: %s, max-snippet:1", i, strings.Repeat("\"<>&", 4_000)))
 			}
 		}), run: func(p *programRun) {
-			p.visit([]collyrobots.Option{collyrobots.EnforceRobotsTags()}, "http://shop.test/", "http://shop.test/"+strings.Repeat("%01", 20_000))
+			p.visit([]collyrobots.Option{collyrobots.EnforceNofollow()}, "http://shop.test/", "http://shop.test/"+strings.Repeat("%01", 20_000))
 		}},
 		{name: "throttled", sites: siteOf(twoSeconds, inTurn(text(""), status(429), status(503, "Retry-After", "60"), status(503), text(""))), run: func(p *programRun) {
 			p.visit([]collyrobots.Option{collyrobots.RetryThrottled(2)}, every("shop.test", 6)...)
@@ -294,7 +294,7 @@ func politePrograms() []program {
 			"/robots.txt": twoSeconds + "Sitemap: /map.xml\n", "/map.xml": robotstest.Sitemap("http://shop.test/1", "http://shop.test/cart/1"), "*": "",
 		}}, run: func(p *programRun) {
 			client := &http.Client{Transport: p.web.Transport()}
-			robots := p.with(collyrobots.HTTPClient(client), collyrobots.ProductToken("ExampleBot"))
+			robots := p.with(collyrobots.RobotsClient(client), collyrobots.ProductToken("ExampleBot"))
 			defer robots.Close()
 			polite := &http.Client{Transport: robots.Transport(p.web.Transport())}
 			for e, err := range robots.Pages(p.Context(), collyrobots.Feed{}, "http://shop.test/") {
@@ -313,7 +313,7 @@ func politePrograms() []program {
 		}},
 		{name: "turns", run: func(p *programRun) {
 			client := &http.Client{Transport: p.web.Transport()}
-			robots := p.with(collyrobots.HTTPClient(client))
+			robots := p.with(collyrobots.RobotsClient(client))
 			defer robots.Close()
 			for _, path := range []string{"/", "/tea", "/cart", "/gone"} {
 				req, _ := http.NewRequestWithContext(p.Context(), http.MethodGet, "http://shop.test"+path, nil)
@@ -401,7 +401,7 @@ func politePrograms() []program {
 			p.visit([]collyrobots.Option{collyrobots.Polite(), collyrobots.Jitter(1), collyrobots.MaxRate(0.4, 1)}, every("shop.test", 10)...)
 		}},
 		{name: "many requests in flight", sites: siteOf(404, func(http.ResponseWriter, *http.Request) { time.Sleep(3 * time.Second) }), run: func(p *programRun) {
-			robots := p.with(collyrobots.MaxInFlight(4), collyrobots.AdaptiveDelay(0.25))
+			robots := p.with(collyrobots.MaxInFlightPerHost(4), collyrobots.AdaptiveDelay(0.25))
 			defer robots.Close()
 			c := p.collector(robots, colly.Async())
 			for _, u := range every("shop.test", 20) {
@@ -410,11 +410,11 @@ func politePrograms() []program {
 			c.Wait()
 		}},
 		{name: "limits", sites: siteOf(twoSeconds, inTurn(text(""), status(403), status(403), status(403), text(""))), run: func(p *programRun) {
-			p.visit([]collyrobots.Option{collyrobots.MaxPages(5), collyrobots.StopRefused(3)}, every("shop.test", 10)...)
+			p.visit([]collyrobots.Option{collyrobots.MaxPagesPerHost(5), collyrobots.StopAfterRefusals(3)}, every("shop.test", 10)...)
 			time.Sleep(time.Minute)
-			p.visit([]collyrobots.Option{collyrobots.MaxPages(2)}, every("shop.test", 4)...)
+			p.visit([]collyrobots.Option{collyrobots.MaxPagesPerHost(2)}, every("shop.test", 4)...)
 		}},
-		{name: "skipped for its delay", run: func(p *programRun) { p.spider(collyrobots.SkipAbove(time.Second)) }},
+		{name: "skipped for its delay", run: func(p *programRun) { p.spider(collyrobots.SkipCrawlDelayAbove(time.Second)) }},
 		{name: "changes of robots.txt", sites: siteOf(inTurn(text("User-agent: *\nDisallow: /1\n"), text(twoSeconds), status(404), status(503), text("User-agent: *\nDisallow: /\n")), ""), run: func(p *programRun) {
 			robots := p.with()
 			defer robots.Close()
@@ -481,7 +481,7 @@ func politePrograms() []program {
 		}},
 		{name: "nofollow", sites: robotstest.Sites{"shop.test": {
 			"/robots.txt": twoSeconds, "/": `<!DOCTYPE html><html><head><meta name="robots" content="nofollow"></head><body><a href="/1">1</a></body></html>`, "*": "",
-		}}, run: func(p *programRun) { p.spider(collyrobots.EnforceRobotsTags()) }},
+		}}, run: func(p *programRun) { p.spider(collyrobots.EnforceNofollow()) }},
 		{name: "signatures", sites: siteOf(twoSeconds, ""), run: func(p *programRun) {
 			p.visit([]collyrobots.Option{collyrobots.SignRequests(newSigner(p.T))}, every("shop.test", 3)...)
 		}},

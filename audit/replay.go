@@ -286,7 +286,7 @@ func (p *replay) gap(s *stream, e *report.Event) {
 		return
 	}
 	if d := e.Decision; d != nil && d.CrawlDelay > e.Delay {
-		p.except(s, e.Host, "MaxDelay", fmt.Sprintf("the crawl delay of %v was capped at %v", d.CrawlDelay, e.Delay))
+		p.except(s, e.Host, "MaxCrawlDelay", fmt.Sprintf("the crawl delay of %v was capped at %v", d.CrawlDelay, e.Delay))
 	}
 	if before.log == s && e.Gap != 0 {
 		passed := max(e.Gap, 0)
@@ -348,7 +348,7 @@ func (p *replay) rate(s *stream, e *report.Event) {
 	}
 	rate, _, _ := group.Schedule().At(e.Time)
 	if rate.Delay > e.Delay {
-		p.except(s, e.Host, "MaxDelay", fmt.Sprintf("the request rate of one in %v was capped at %v", rate.Delay, e.Delay))
+		p.except(s, e.Host, "MaxCrawlDelay", fmt.Sprintf("the request rate of one in %v was capped at %v", rate.Delay, e.Delay))
 	}
 }
 

@@ -19,7 +19,7 @@ type Report struct {
 	// CheckReport.Faults counts all of them.
 	Findings []Finding
 	// Exceptions are deviations from a robots.txt that an option of the operator causes, such as
-	// MaxDelay or IgnoreRobotsWithPermission: one for each host and option. They are no faults,
+	// MaxCrawlDelay or IgnoreRobotsWithPermission: one for each host and option. They are no faults,
 	// because the log cannot show whether the owner has agreed.
 	Exceptions []Finding
 }

@@ -74,17 +74,17 @@ func permittedPrograms() []program {
 		return func(p *programRun) { p.visit(opts, pages...) }
 	}
 	return []program{
-		{name: "MaxDelay", exceptions: []string{"shop.test: MaxDelay: the crawl delay of 2s was capped at 1s"}, run: visit(collyrobots.MaxDelay(time.Second))},
-		{name: "a host without its delay", exceptions: []string{"shop.test: MaxDelay: the crawl delay of 2s was capped at 1ms"}, run: visit(forShop(collyrobots.MaxDelay(time.Millisecond))...)},
+		{name: "MaxCrawlDelay", exceptions: []string{"shop.test: MaxCrawlDelay: the crawl delay of 2s was capped at 1s"}, run: visit(collyrobots.MaxCrawlDelay(time.Second))},
+		{name: "a host without its delay", exceptions: []string{"shop.test: MaxCrawlDelay: the crawl delay of 2s was capped at 1ms"}, run: visit(forShop(collyrobots.MaxCrawlDelay(time.Millisecond))...)},
 		{name: "permission for a host", exceptions: []string{"shop.test: IgnoreRobotsWithPermission: robots.txt was not requested"}, run: visit(forShop(collyrobots.IgnoreRobotsWithPermission())...)},
 		{name: "permission for all hosts", exceptions: []string{"shop.test: IgnoreRobotsWithPermission: robots.txt was not requested", "blog.test: IgnoreRobotsWithPermission: robots.txt was not requested"}, run: visit(collyrobots.IgnoreRobotsWithPermission())},
 		{name: "the operator's robots.txt", exceptions: []string{"shop.test: RobotsTxt: the option decided in place of the site"}, run: visit(forShop(collyrobots.RobotsTxt([]byte("User-agent: *\nAllow: /\n")))...)},
 		{name: "the operator's robots.txt denies", exceptions: []string{"shop.test: RobotsTxt: the option decided in place of the site"}, run: visit(forShop(collyrobots.RobotsTxt([]byte("User-agent: *\nDisallow: /\n")))...)},
 		{name: "an empty robots.txt of the operator", exceptions: []string{"shop.test: RobotsTxt: the option decided in place of the site"}, run: visit(forShop(collyrobots.RobotsTxt([]byte{}))...)},
-		{name: "a listener that hides the delay in force", exceptions: []string{"shop.test: MaxDelay: the crawl delay of 2s was capped at 0s"}, run: func(p *programRun) {
+		{name: "a listener that hides the delay in force", exceptions: []string{"shop.test: MaxCrawlDelay: the crawl delay of 2s was capped at 0s"}, run: func(p *programRun) {
 			p.visitChanged(func(e *report.Event) { e.Delay = 0 }, every("shop.test", 2)...)
 		}},
-		{name: "a listener that hides the request rate", exceptions: []string{"shop.test: MaxDelay: the request rate of one in 10s was capped at 0s"}, sites: siteOf("User-agent: *\nRequest-rate: 1/10s\n", ""), run: func(p *programRun) {
+		{name: "a listener that hides the request rate", exceptions: []string{"shop.test: MaxCrawlDelay: the request rate of one in 10s was capped at 0s"}, sites: siteOf("User-agent: *\nRequest-rate: 1/10s\n", ""), run: func(p *programRun) {
 			hide := func(e report.Event) {
 				e.Delay = 0
 				p.log.Event(e)

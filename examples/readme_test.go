@@ -249,7 +249,7 @@ func TestDialectsAnswers(t *testing.T) {
 		robots, err := collyrobots.New(
 			collyrobots.Dialect(d),
 			collyrobots.ProductToken("ExampleBot"),
-			collyrobots.HTTPClient(&http.Client{Transport: reply(input[0])}),
+			collyrobots.RobotsClient(&http.Client{Transport: reply(input[0])}),
 			collyrobots.Logger(slog.New(slog.DiscardHandler)))
 		if err != nil {
 			return "", err

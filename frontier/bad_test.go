@@ -153,10 +153,10 @@ func TestOnlyTheOwnerCanRead(t *testing.T) {
 
 func TestFaultsOfOptions(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
-	_, err := frontier.Open(dir, frontier.Window(0), frontier.MaxPages(0), frontier.MaxTotal(-1), frontier.MaxDepth(0),
+	_, err := frontier.Open(dir, frontier.Window(0), frontier.MaxRecordedPerHost(0), frontier.MaxTotal(-1), frontier.MaxDepth(0),
 		frontier.ByPriority(nil), frontier.Recrawl(-time.Second), frontier.Logger(nil), frontier.Option{}, frontier.Window(3))
 	want := `frontier: Window: 0 is not a positive number
-frontier: MaxPages: 0 is not a positive number
+frontier: MaxRecordedPerHost: 0 is not a positive number
 frontier: MaxTotal: -1 is not a positive number
 frontier: MaxDepth: 0 is not a positive number
 frontier: ByPriority: the function is nil

@@ -128,7 +128,7 @@ func (m *model) open() {
 		opts = append(opts, frontier.Recrawl(m.recrawl))
 	}
 	if m.budgets.host > 0 {
-		opts = append(opts, frontier.MaxPages(m.budgets.host))
+		opts = append(opts, frontier.MaxRecordedPerHost(m.budgets.host))
 	}
 	if m.budgets.total > 0 {
 		opts = append(opts, frontier.MaxTotal(m.budgets.total))

@@ -203,7 +203,7 @@ func TestBudgets(t *testing.T) {
 				t.Errorf("%s: got %v, want %v", what, got, want)
 			}
 		}
-		reopen(frontier.MaxPages(2), frontier.MaxDepth(3))
+		reopen(frontier.MaxRecordedPerHost(2), frontier.MaxDepth(3))
 		for _, p := range []urlstore.Page{
 			{URL: "http://a.test/deep", Depth: 4},
 			{URL: "http://a.test/1", Depth: 3},
@@ -224,9 +224,9 @@ func TestBudgets(t *testing.T) {
 		}
 		check("fetched", drain(t, f), "http://a.test/1", "http://b.test/1", "http://a.test/2")
 
-		reopen(frontier.MaxPages(2), frontier.MaxDepth(3))
+		reopen(frontier.MaxRecordedPerHost(2), frontier.MaxDepth(3))
 		check("the same budget", drain(t, f))
-		reopen(frontier.MaxPages(3), frontier.MaxDepth(3))
+		reopen(frontier.MaxRecordedPerHost(3), frontier.MaxDepth(3))
 		check("a larger budget", drain(t, f), "http://a.test/3")
 		reopen(frontier.MaxDepth(3))
 		check("no budget for hosts", drain(t, f), "http://a.test/4")

@@ -94,23 +94,23 @@ func highestFirst(priority int) uint64 {
 	return ^(uint64(int64(priority)) ^ signBit)
 }
 
-// MaxPages sets how many pages of one host are fetched, in all runs together. Pages that are denied
-// do not count. Further pages are left out: they are recorded, and a later Open with a larger
-// budget continues with them. The default is no limit.
-func MaxPages(n int) Option {
-	return option("MaxPages", func(s *settings) { s.budget.host = n },
+// MaxRecordedPerHost sets how many of the recorded pages of one host are fetched, in all runs
+// together. Pages that are denied do not count. Further pages are left out: they stay recorded, and
+// a later Open with a larger budget continues with them. The default is no limit.
+func MaxRecordedPerHost(n int) Option {
+	return option("MaxRecordedPerHost", func(s *settings) { s.budget.host = n },
 		n < 1, "%d is not a positive number", n)
 }
 
 // MaxTotal sets how many pages are fetched, in all runs together. Pages that are denied do not
-// count. Further pages are left out, as with MaxPages. The default is no limit.
+// count. Further pages are left out, as with MaxRecordedPerHost. The default is no limit.
 func MaxTotal(n int) Option {
 	return option("MaxTotal", func(s *settings) { s.budget.total = n },
 		n < 1, "%d is not a positive number", n)
 }
 
 // MaxDepth sets the largest Depth of pages that are fetched. Deeper pages are left out, as with
-// MaxPages. The default is no limit.
+// MaxRecordedPerHost. The default is no limit.
 func MaxDepth(n int) Option {
 	return option("MaxDepth", func(s *settings) { s.budget.depth = n },
 		n < 1, "%d is not a positive number", n)

@@ -34,7 +34,7 @@ func TestManyPagesOfOneHost(t *testing.T) {
 // TestIdleHostsAreForgotten adds pages of more hosts than are kept in memory.
 func TestIdleHostsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := open(t, t.TempDir(), frontier.MaxPages(1))
+		f := open(t, t.TempDir(), frontier.MaxRecordedPerHost(1))
 		const hosts = 3000
 		for i := range hosts {
 			url := fmt.Sprintf("http://h%d.test/1", i)

@@ -21,7 +21,7 @@ func TestWaitingFile(t *testing.T) {
 				t.Errorf("got %s, %v, want %s", got, err, want)
 			}
 		}
-		f := open(t, dir, frontier.MaxPages(2))
+		f := open(t, dir, frontier.MaxRecordedPerHost(2))
 		const empty = `{"version":1,"written":"2000-01-01T00:00:00Z"}` + "\n"
 		check(empty)
 		add(t, f, "http://b.test/1", "http://a.test/1", "http://a.test/2", "http://a.test/3", "http://c.test/1")

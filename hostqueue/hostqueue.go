@@ -35,11 +35,11 @@ type Queue struct {
 	keys   keys
 	id     string // the identity of the crawl, which changes when Redis loses its data
 
-	lease      time.Duration
-	hosts      int
-	retryPause time.Duration
-	maxPages   int
-	log        *slog.Logger
+	lease              time.Duration
+	hosts              int
+	retryPause         time.Duration
+	maxRecordedPerHost int
+	log                *slog.Logger
 }
 
 // An Option sets one property of a Queue. If an option is given twice, the later one applies. The
@@ -80,13 +80,13 @@ func RetryPause(d time.Duration) Option {
 	return o
 }
 
-// MaxPages sets how many pages of a host are recorded. Further pages are dropped and counted in
-// Stats.Dropped. This protects the memory of Redis from hosts with endless pages. The default is 0,
-// which means no limit.
-func MaxPages(n int) Option {
-	o := Option{set: func(q *Queue) { q.maxPages = n }}
+// MaxRecordedPerHost sets how many pages of a host are recorded. Further pages are dropped and
+// counted in Stats.Dropped. This protects the memory of Redis from hosts with endless pages. The
+// default is 0, which means no limit.
+func MaxRecordedPerHost(n int) Option {
+	o := Option{set: func(q *Queue) { q.maxRecordedPerHost = n }}
 	if n < 0 {
-		o.fault = fmt.Errorf(prefix+"MaxPages: %d is negative", n)
+		o.fault = fmt.Errorf(prefix+"MaxRecordedPerHost: %d is negative", n)
 	}
 	return o
 }

@@ -93,7 +93,7 @@ func TestOpenFaults(t *testing.T) {
 		"Lease":              second(Open(t.Context(), client, "news", Lease(99*1e6))),
 		"Hosts":              second(Open(t.Context(), client, "news", Hosts(0))),
 		"RetryPause":         second(Open(t.Context(), client, "news", RetryPause(0))),
-		"MaxPages":           second(Open(t.Context(), client, "news", MaxPages(-1))),
+		"MaxRecordedPerHost": second(Open(t.Context(), client, "news", MaxRecordedPerHost(-1))),
 		"Logger":             second(Open(t.Context(), client, "news", Logger(nil))),
 		"nil collector":      mustOpen(t, client, "news").Run(t.Context(), nil, new(collyrobots.Plugin)),
 		"nil plugin":         mustOpen(t, client, "news").Run(t.Context(), colly.NewCollector(), nil),
@@ -106,8 +106,8 @@ func TestOpenFaults(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	err := second(Open(t.Context(), client, "news", Hosts(0), MaxPages(-1)))
-	if !strings.Contains(err.Error(), "Hosts") || !strings.Contains(err.Error(), "MaxPages") {
+	err := second(Open(t.Context(), client, "news", Hosts(0), MaxRecordedPerHost(-1)))
+	if !strings.Contains(err.Error(), "Hosts") || !strings.Contains(err.Error(), "MaxRecordedPerHost") {
 		t.Errorf("not all faults are reported: %v", err)
 	}
 	if s, err := mustOpen(t, client, "news").Stats(t.Context()); err != nil || s.Known != 0 {

@@ -32,7 +32,7 @@ func (q *Queue) addSome(ctx context.Context, pages []page) error {
 	args := make(map[string][]any) // of the script, by host
 	for _, p := range pages {
 		if args[p.host] == nil {
-			args[p.host] = []any{q.maxPages}
+			args[p.host] = []any{q.maxRecordedPerHost}
 		}
 		args[p.host] = append(args[p.host], p.key, p.text())
 	}

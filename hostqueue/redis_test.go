@@ -310,7 +310,7 @@ func TestLeases(t *testing.T) {
 }
 
 // TestManyPages adds many pages of one host at once, as a hostile page may, and checks that
-// MaxPages limits them.
+// MaxRecordedPerHost limits them.
 func TestManyPages(t *testing.T) {
 	redises(t, func(t *testing.T, client *redis.Client) {
 		const pages = 2500
@@ -322,14 +322,14 @@ func TestManyPages(t *testing.T) {
 			0:    {Hosts: 1, Active: 1, Known: pages, Waiting: pages},
 			1700: {Hosts: 1, Active: 1, Known: 1700, Waiting: 1700, Dropped: 2 * 800},
 		} {
-			q := mustOpen(t, client, fmt.Sprint("most", most), MaxPages(most))
+			q := mustOpen(t, client, fmt.Sprint("most", most), MaxRecordedPerHost(most))
 			for range 2 {
 				if err := q.Add(t.Context(), urls...); err != nil {
 					t.Fatal(err)
 				}
 			}
 			if got, err := q.Stats(t.Context()); err != nil || got != want {
-				t.Errorf("MaxPages(%d): %+v, %v, want %+v", most, got, err, want)
+				t.Errorf("MaxRecordedPerHost(%d): %+v, %v, want %+v", most, got, err, want)
 			}
 		}
 	})

@@ -119,7 +119,7 @@ func TestCrawl(t *testing.T) {
 	})
 }
 
-// TestNofollow checks that Follow does not record links that EnforceRobotsTags does not allow.
+// TestNofollow checks that Follow does not record links that EnforceNofollow does not allow.
 func TestNofollow(t *testing.T) {
 	redises(t, func(t *testing.T, client *redis.Client) {
 		web := robotstest.New(t, robotstest.Sites{"a.test": {
@@ -127,7 +127,7 @@ func TestNofollow(t *testing.T) {
 			"/2": `<a href="/1">1</a>`,
 			"*":  robotstest.Page(),
 		}})
-		s := newSpider(t, web, mustOpen(t, client, "test"), collyrobots.EnforceRobotsTags())
+		s := newSpider(t, web, mustOpen(t, client, "test"), collyrobots.EnforceNofollow())
 		s.run(t, "http://a.test/")
 		wantStats(t, s.queue, Stats{Hosts: 1, Done: 3})
 		wantRequests(t, web, "a.test", "/", "/1", "/2")

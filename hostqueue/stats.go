@@ -24,7 +24,7 @@ type Stats struct {
 	Denied     int // pages that robots.txt or the collector does not allow
 	Failed     int // pages that have failed three times
 
-	Dropped int // links that were not recorded because of MaxPages; a link may count several times
+	Dropped int // links that were not recorded because of MaxRecordedPerHost; a link may count several times
 }
 
 // Stats returns the numbers of the crawl. It reads a few numbers of each known host, which takes

@@ -42,7 +42,7 @@ type visit struct {
 // Follow returns colly.ErrMaxDepth if the link is too deep for the collector, ErrPageDone if the
 // page is done already, and ErrNotRun if Run has not made the request. Follow also returns an
 // error if the link is not an http or https URL, and a *collyrobots.DisallowedError if the option
-// EnforceRobotsTags does not allow it. Spiders usually ignore these errors.
+// EnforceNofollow does not allow it. Spiders usually ignore these errors.
 func (q *Queue) Follow(r *colly.Request, href string) error {
 	v := visitOf(r)
 	if v == nil || v.run.queue.keys != q.keys {
@@ -56,7 +56,7 @@ func (q *Queue) Follow(r *colly.Request, href string) error {
 	if err != nil {
 		return err
 	}
-	err = v.run.robots.MayFollow(r, href)
+	err = v.run.robots.CheckLink(r, href)
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ type Decision struct {
 	// CrawlDelay is the delay that the group asks for, as the dialect reads it, or 0.
 	CrawlDelay time.Duration `json:"-"`
 	// Delay is the delay in force between the starts of two requests to the host, or 0. It takes
-	// MinDelay, MaxDelay, SkipAbove, AdaptiveDelay and BackOff into account.
+	// MinDelay, MaxCrawlDelay, SkipCrawlDelayAbove, AdaptiveDelay and BackOff into account.
 	Delay time.Duration `json:"-"`
 	// BackOff is the delay that responses with status 429 and 503 have caused, or 0.
 	BackOff time.Duration `json:"-"`
@@ -84,8 +84,9 @@ type Decision struct {
 	// ReasonRefused.
 	Refusals int       `json:"refusals,omitempty"`
 	NextTry  time.Time `json:"next_try,omitzero"`
-	// MaxPages is the limit of the option MaxPages. It is 0 unless Reason is ReasonBudget.
-	MaxPages int `json:"max_pages,omitempty"`
+	// MaxPagesPerHost is the limit of the option MaxPagesPerHost. It is 0 unless Reason is
+	// ReasonBudget.
+	MaxPagesPerHost int `json:"max_pages_per_host,omitempty"`
 }
 
 // A Reason says why a request was allowed or denied. It is a stable short code.
@@ -97,12 +98,12 @@ const (
 	ReasonNoRobots    Reason = "no_robots"   // there is no robots.txt (status 404, for example), so everything is allowed
 	ReasonUnreachable Reason = "unreachable" // robots.txt could not be read, so nothing is allowed
 	ReasonSiteDown    Reason = "site_down"   // the request for robots.txt got no response, so the site gets no requests for a while
-	ReasonDelay       Reason = "delay"       // the crawl delay is longer than SkipAbove
+	ReasonDelay       Reason = "delay"       // the crawl delay is longer than SkipCrawlDelayAbove
 	ReasonUsage       Reason = "usage"       // Decision.Usage disallows the Purpose of the crawl; see EnforceUsage
-	ReasonNofollow    Reason = "nofollow"    // the request follows a link with nofollow; see EnforceRobotsTags
+	ReasonNofollow    Reason = "nofollow"    // the request follows a link with nofollow; see EnforceNofollow
 	ReasonIgnored     Reason = "ignored"     // robots.txt was not requested because of IgnoreRobotsWithPermission
-	ReasonRefused     Reason = "refused"     // the host has refused too many requests in a row; see StopRefused
-	ReasonBudget      Reason = "budget"      // MaxPages allows no further page of the host
+	ReasonRefused     Reason = "refused"     // the host has refused too many requests in a row; see StopAfterRefusals
+	ReasonBudget      Reason = "budget"      // MaxPagesPerHost allows no further page of the host
 )
 
 // reasons has all reasons with their texts.
@@ -115,12 +116,12 @@ var reasons = []struct {
 	{ReasonNoRobots, "there is no robots.txt"},
 	{ReasonUnreachable, "robots.txt cannot be read"},
 	{ReasonSiteDown, "the site does not answer"},
-	{ReasonDelay, "the crawl delay exceeds SkipAbove"},
+	{ReasonDelay, "the crawl delay exceeds SkipCrawlDelayAbove"},
 	{ReasonUsage, "the owner disallows this use"},
 	{ReasonNofollow, "the page with the link says nofollow"},
 	{ReasonIgnored, "robots.txt is ignored"},
 	{ReasonRefused, "the host refuses requests"},
-	{ReasonBudget, "the budget of MaxPages is used up"},
+	{ReasonBudget, "the budget of MaxPagesPerHost is used up"},
 }
 
 // Reasons returns all reasons.
@@ -187,7 +188,7 @@ func (d Decision) because() string {
 	case ReasonRefused:
 		return fmt.Sprintf("the host has refused %d requests in a row; next try at %s", d.Refusals, d.NextTry.Format("15:04"))
 	case ReasonBudget:
-		return fmt.Sprintf("MaxPages allows %d pages of the host", d.MaxPages)
+		return fmt.Sprintf("MaxPagesPerHost allows %d pages of the host", d.MaxPagesPerHost)
 	case ReasonNoRule:
 		return "no rule of " + d.file() + " matches"
 	}

@@ -2,8 +2,8 @@
 // wire, and Stats. It has their forms in JSON too. The package knows neither Colly nor the network,
 // so a program that only reads reports needs no crawler.
 //
-// Package collyrobots makes these values. Names such as MaxPages and Plugin.Usage in the comments
-// are names of that package.
+// Package collyrobots makes these values. Names such as MaxPagesPerHost and Plugin.Usage in the
+// comments are names of that package.
 package report
 
 // A Crawl gives reports about a crawl. Type *collyrobots.Plugin is a Crawl.

@@ -7,12 +7,12 @@ type Ending string
 // If several of these apply to a host, its Ending is the last one in this list.
 const (
 	// EndingDone means that all pages that the program has requested so far are done, or are denied
-	// for a reason other than MaxPages and StopRefused. The plugin cannot know whether the program
-	// will request more pages.
+	// for a reason other than MaxPagesPerHost and StopAfterRefusals. The plugin cannot know whether
+	// the program will request more pages.
 	EndingDone Ending = "done"
-	// EndingBudget means that pages were not sent because of MaxPages.
+	// EndingBudget means that pages were not sent because of MaxPagesPerHost.
 	EndingBudget Ending = "budget"
-	// EndingRefused means that pages were not sent because of StopRefused. Pages of the host may
+	// EndingRefused means that pages were not sent because of StopAfterRefusals. Pages of the host may
 	// have been sent since then.
 	EndingRefused Ending = "refused"
 	// EndingCanceled means that the context of a page ended before the page was done. It also means

@@ -22,7 +22,7 @@ const (
 	EventSlowed     EventKind = "slowed"     // a host has throttled the crawl: status 429 or 503
 	EventRecovered  EventKind = "recovered"  // a host that had throttled the crawl has accepted a request
 	EventLicense    EventKind = "license"    // a response with status 401 asks for a license; see package usage
-	EventRefused    EventKind = "refused"    // a host has refused a number of requests in a row; see StopRefused
+	EventRefused    EventKind = "refused"    // a host has refused a number of requests in a row; see StopAfterRefusals
 	EventUnchanged  EventKind = "unchanged"  // a page has not changed since an earlier visit; see Revalidate
 	EventUnrecorded EventKind = "unrecorded" // the urlstore.Store of Frontier could not record a page or its result
 	EventMissed     EventKind = "missed"     // events were dropped because the listener was too slow
@@ -155,7 +155,7 @@ type Event struct {
 	Decision *Decision `json:"decision,omitempty"`
 
 	// Tags (tags) has the rules of the page. Those in meta elements are missing without
-	// EnforceRobotsTags.
+	// EnforceNofollow.
 	Tags robotstags.Tags `json:"tags,omitempty"`
 
 	// Count is the number of pages that wait for the host (waiting), of entries that were read

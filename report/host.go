@@ -26,7 +26,7 @@ type HostCounts struct {
 	// another shard, or that the end of the crawl has cut off. An attempt that is repeated does not
 	// count. Pages also counts the failed pages with a status.
 	Failed int `json:"failed"`
-	// Refusals counts the pages that the host has refused, to 65,535; see StopRefused.
+	// Refusals counts the pages that the host has refused, to 65,535; see StopAfterRefusals.
 	Refusals int `json:"refusals,omitempty"`
 	// Unchanged counts the pages that have not changed since an earlier visit: those that were
 	// answered with 304, and those that were not requested because of Revalidation.SkipFresh. They are not in
@@ -71,16 +71,16 @@ type HostStats struct {
 	// empty.
 	GroupWaiting int `json:"group_waiting,omitempty"`
 	HostCounts
-	// RefusalsInRow counts the refusals since the last success; see StopRefused.
+	// RefusalsInRow counts the refusals since the last success; see StopAfterRefusals.
 	RefusalsInRow int `json:"refusals_in_row,omitempty"`
-	// Stopped is the time when StopRefused stopped the host, and NextTry is the time when one of
+	// Stopped is the time when StopAfterRefusals stopped the host, and NextTry is the time when one of
 	// its pages may be requested again. Both are zero if the host is not stopped.
 	Stopped time.Time `json:"stopped,omitzero"`
 	NextTry time.Time `json:"next_try,omitzero"`
-	// PagesSent counts the pages that were sent or are about to be sent, as the option MaxPages
-	// counts them. MaxPages is the limit. Both are 0 without the option.
-	PagesSent int `json:"pages_sent,omitempty"`
-	MaxPages  int `json:"max_pages,omitempty"`
+	// PagesSent counts the pages that were sent or are about to be sent, as the option MaxPagesPerHost
+	// counts them. MaxPagesPerHost is the limit. Both are 0 without the option.
+	PagesSent       int `json:"pages_sent,omitempty"`
+	MaxPagesPerHost int `json:"max_pages_per_host,omitempty"`
 	// Ended says why the host gets no more requests. It is "" if pages of the host wait or are in
 	// flight, or if it has had no pages. It is also "done" while the program makes a pause between
 	// two pages.
@@ -126,7 +126,7 @@ type HostStats struct {
 	ResponseTime time.Duration `json:"-"`
 	// Delay is the delay in force between the starts of two requests, or 0. It is the longest of
 	// BackOff, MinDelay, the delay of AdaptiveDelay, and CrawlDelay and the Request-rate within the
-	// limits of MaxDelay and SkipAbove.
+	// limits of MaxCrawlDelay and SkipCrawlDelayAbove.
 	Delay time.Duration `json:"-"`
 	// MinGap is the shortest time between the starts of two requests on the wire since a delay has
 	// been in force, or 0 if there were no two requests.

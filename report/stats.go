@@ -21,7 +21,7 @@ type Stats struct {
 	Totals HostStats `json:"totals"`
 	// GapOverDelay is the smallest GapOverDelay of all hosts, or 0 if none has one. It is never
 	// less than 1, unless several requests to a host may be in flight and one catches up with the
-	// one before it. MaxInFlight allows that, and so does a back-off without a crawl delay.
+	// one before it. MaxInFlightPerHost allows that, and so does a back-off without a crawl delay.
 	GapOverDelay float64 `json:"gap_over_delay,omitempty"`
 
 	// Ended counts the hosts in Hosts by HostStats.Ended. It omits the hosts that have not ended.
@@ -95,7 +95,7 @@ type FeedStats struct {
 }
 
 // RobotsTagStats counts the responses whose rules were read; see Plugin.RobotsTags. Rules in
-// headers always count. Rules in meta elements count only under EnforceRobotsTags, because without
+// headers always count. Rules in meta elements count only under EnforceNofollow, because without
 // it the plugin does not read the pages.
 type RobotsTagStats struct {
 	Pages    int `json:"pages"`    // pages with at least one rule for this crawler

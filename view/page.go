@@ -133,10 +133,10 @@ func notes(s report.HostStats) string {
 			all = append(all, fmt.Sprintf(format, args...))
 		}
 	}
-	isUsedUp := s.MaxPages > 0 && s.PagesSent >= s.MaxPages
+	isUsedUp := s.MaxPagesPerHost > 0 && s.PagesSent >= s.MaxPagesPerHost
 	add(s.SharedWith > 0, "shares its pace with %d other host%s (%s)", s.SharedWith, plural(s.SharedWith), plain(s.Group))
-	add(isUsedUp, "budget used up: %d pages", s.MaxPages)
-	add(s.MaxPages > 0 && !isUsedUp, "%d of %d pages sent", s.PagesSent, s.MaxPages)
+	add(isUsedUp, "budget used up: %d pages", s.MaxPagesPerHost)
+	add(s.MaxPagesPerHost > 0 && !isUsedUp, "%d of %d pages sent", s.PagesSent, s.MaxPagesPerHost)
 	add(s.RefusalsInRow > 0 && s.Stopped.IsZero(), "refused %d requests in a row", s.RefusalsInRow)
 	add(s.Unchanged > 0, "%d pages unchanged", s.Unchanged)
 	return strings.Join(all, ", ")

@@ -67,7 +67,7 @@ func (q *question) options(transport http.RoundTripper) []collyrobots.Option {
 	return []collyrobots.Option{
 		collyrobots.MinDelay(time.Second),
 		collyrobots.ProductToken(q.tokens...),
-		collyrobots.HTTPClient(&http.Client{Transport: transport, Timeout: q.timeout}),
+		collyrobots.RobotsClient(&http.Client{Transport: transport, Timeout: q.timeout}),
 		collyrobots.Logger(slog.New(slog.DiscardHandler)), // the answers contain the same information
 	}
 }

@@ -107,7 +107,7 @@ func (s *spider) crawl(ctx context.Context) error {
 	// page reads the sitemaps of the site, which may take long.
 	robots, err := c.WithRobots(
 		collyrobots.MinDelay(s.delay),
-		collyrobots.StopRefused(5),
+		collyrobots.StopAfterRefusals(5),
 		collyrobots.OnDenied(s.onDenied),
 		collyrobots.FollowSitemaps(collyrobots.Feed{}))
 	if err != nil {

@@ -287,7 +287,8 @@ func TestInvalidURL(t *testing.T) {
 	})
 }
 
-// TestLimitOfRobotsTxt checks that the Timeout of the client of HTTPClient limits a fetch of robots.txt.
+// TestLimitOfRobotsTxt checks that the Timeout of the client of RobotsClient limits a fetch of
+// robots.txt.
 func TestLimitOfRobotsTxt(t *testing.T) {
 	inBubble(t, 0, func(w *world) {
 		w.Wire.Client = &http.Client{Timeout: 7 * time.Second}

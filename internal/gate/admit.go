@@ -184,7 +184,7 @@ func (g *Gate) start(ctx context.Context, q *Request, direct bool) error {
 	return err
 }
 
-// startAllowed is start without the limits of StopRefused and MaxPages.
+// startAllowed is start without the limits of StopAfterRefusals and MaxPagesPerHost.
 func (g *Gate) startAllowed(ctx context.Context, q *Request, direct bool) error {
 	wait := func() error { return q.wait(ctx, direct) }
 	look := func() exchange.Standing {

@@ -62,10 +62,10 @@ func New(j *judge.Judge, r Root) *Gate {
 // Empty reports whether no request of a collector is under way.
 func (g *Gate) Empty() bool { return g.requests.Empty() }
 
-// Refusals returns the status of a host under StopRefused.
+// Refusals returns the status of a host under StopAfterRefusals.
 func (g *Gate) Refusals(host string) stop.Status { return g.refusals.hosts.Status(host) }
 
-// PagesSent returns the number of pages that MaxPages has counted for a host.
+// PagesSent returns the number of pages that MaxPagesPerHost has counted for a host.
 func (g *Gate) PagesSent(host string) int { return g.pageLimit.sent.Used(host) }
 
 // check decides whether q may be sent, by the robots.txt in force now, which it fetches if

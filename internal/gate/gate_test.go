@@ -92,16 +92,16 @@ func TestAdmit(t *testing.T) {
 			requests: []string{"0s a.test/robots.txt", "0s a.test/1", "0s a.test/closed"},
 		},
 		{
-			name:     "MaxPages",
-			setup:    setup{settings: judge.HostSettings{HostLimits: judge.HostLimits{MaxPages: 2}}},
+			name:     "MaxPagesPerHost",
+			setup:    setup{settings: judge.HostSettings{HostLimits: judge.HostLimits{MaxPagesPerHost: 2}}},
 			sites:    sites(robotstest.Site{"/1": robotstest.Redirect("/2"), "/2": "x", "/3": 404}),
 			urls:     []string{"http://a.test/1", "http://a.test/3", "http://a.test/2"},
 			want:     []string{"200", "404", "denied: budget"},
 			requests: []string{"0s a.test/robots.txt", "0s a.test/1", "0s a.test/2", "0s a.test/3"},
 		},
 		{
-			name:     "StopRefused",
-			setup:    setup{settings: judge.HostSettings{HostLimits: judge.HostLimits{StopRefused: 2}}},
+			name:     "StopAfterRefusals",
+			setup:    setup{settings: judge.HostSettings{HostLimits: judge.HostLimits{StopAfterRefusals: 2}}},
 			sites:    sites(robotstest.Site{"/1": 403, "/2": 200, "/3": answers(http.Header{"Cf-Mitigated": {"challenge"}}, 503)}),
 			urls:     []string{"http://a.test/1", "http://a.test/2", "http://a.test/1", "http://a.test/3", "http://a.test/2"},
 			want:     []string{"403", "200", "403", "503", "denied: refused"},
@@ -372,7 +372,7 @@ func TestTurns(t *testing.T) {
 // TestProbes checks the probes of a host that refuses requests, and what is logged.
 func TestProbes(t *testing.T) {
 	site := robotstest.Site{"/1": answers(nil, 403, 403, 403, 200)}
-	inBubble(t, setup{settings: judge.HostSettings{HostLimits: judge.HostLimits{StopRefused: 2}}}, robotstest.Sites{"a.test": site}, func(w *world) {
+	inBubble(t, setup{settings: judge.HostSettings{HostLimits: judge.HostLimits{StopAfterRefusals: 2}}}, robotstest.Sites{"a.test": site}, func(w *world) {
 		for _, step := range []struct {
 			wait time.Duration
 			want string
@@ -398,7 +398,7 @@ func TestProbes(t *testing.T) {
 		for range 12 {
 			ways["client"](w, "http://a.test/1")
 		}
-		w.wantLog("host refuses requests\" host=a.test url=http://a.test/1 status=403 count=10 option=StopRefused")
+		w.wantLog("host refuses requests\" host=a.test url=http://a.test/1 status=403 count=10 option=StopAfterRefusals")
 	})
 }
 
@@ -433,7 +433,7 @@ func TestResponses(t *testing.T) {
 // TestLastPlaces checks that pages which wait for a full host are denied at once when its budget is
 // used up, and that a page which is not sent gives its place in the budget back.
 func TestLastPlaces(t *testing.T) {
-	settings := judge.HostSettings{HostLimits: judge.HostLimits{MaxPages: 2}, Pace: pace.Rules{MinDelay: time.Minute}}
+	settings := judge.HostSettings{HostLimits: judge.HostLimits{MaxPagesPerHost: 2}, Pace: pace.Rules{MinDelay: time.Minute}}
 	inBubble(t, setup{settings: settings}, robotstest.Sites{"a.test": {"/1": "x", "/2": "x", "/3": "x"}}, func(w *world) {
 		results := make(chan string)
 		for _, path := range []string{"/1", "/2", "/3"} {
@@ -452,7 +452,7 @@ func TestLastPlaces(t *testing.T) {
 			t.Errorf("%d pages are counted, want 2", n)
 		}
 	})
-	inBubble(t, setup{settings: judge.HostSettings{HostLimits: judge.HostLimits{MaxPages: 1}}}, robotstest.Sites{"a.test": {"/1": "x"}}, func(w *world) {
+	inBubble(t, setup{settings: judge.HostSettings{HostLimits: judge.HostLimits{MaxPagesPerHost: 1}}}, robotstest.Sites{"a.test": {"/1": "x"}}, func(w *world) {
 		broken := &http.Client{Transport: backend.NewSeam(failing{}, Clients{Controller: NewController(w.Gate)})}
 		w.get(w.client, mustParse("http://b.test/"))
 		if got := w.get(broken, mustParse("http://a.test/1")); got != "denied: unreachable" {

@@ -86,7 +86,7 @@ func (g *Gate) endWaitIfDenied(q *Request) {
 }
 
 // addFeatures adds the limits and the responders whose options are set for any host. The
-// responder of StopRefused counts refusals also without the option.
+// responder of StopAfterRefusals counts refusals also without the option.
 func (g *Gate) addFeatures() {
 	s := g.Settings
 	g.Limits = appendIf(g.Limits, s.IsForAny(g.refusals.Concerns), judge.Limit(g.refusals))

@@ -8,13 +8,13 @@ import (
 	"github.com/collyrobots/collyrobots/report"
 )
 
-// A pageLimit is the limit of the option MaxPages. The zero pageLimit allows every page.
+// A pageLimit is the limit of the option MaxPagesPerHost. The zero pageLimit allows every page.
 type pageLimit struct{ sent *budget.Pages }
 
-func (l *pageLimit) Concerns(s *judge.HostSettings) bool { return s.MaxPages > 0 }
+func (l *pageLimit) Concerns(s *judge.HostSettings) bool { return s.MaxPagesPerHost > 0 }
 
 func (l *pageLimit) Judge(_ time.Time, c judge.Candidate) *judge.Denial {
-	most := c.Settings.MaxPages
+	most := c.Settings.MaxPagesPerHost
 	if most == 0 || c.IsFile || l.isCounted(c) || l.sent.Used(c.Host) < most {
 		return nil
 	}
@@ -22,7 +22,7 @@ func (l *pageLimit) Judge(_ time.Time, c judge.Candidate) *judge.Denial {
 }
 
 func (l *pageLimit) Take(_ time.Time, c judge.Candidate) *judge.Denial {
-	most := c.Settings.MaxPages
+	most := c.Settings.MaxPagesPerHost
 	if most == 0 || l.isCounted(c) {
 		return nil
 	}
@@ -44,5 +44,5 @@ func (l *pageLimit) isCounted(c judge.Candidate) bool {
 
 // pageLimitReached returns the denial of a host whose budget is used up.
 func pageLimitReached(most int) *judge.Denial {
-	return &judge.Denial{Reason: report.ReasonBudget, Describe: func(d *report.Decision) { d.MaxPages = most }}
+	return &judge.Denial{Reason: report.ReasonBudget, Describe: func(d *report.Decision) { d.MaxPagesPerHost = most }}
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/collyrobots/collyrobots/report"
 )
 
-// A refusals is the limit and the responder of the option StopRefused. It denies the pages of hosts
-// that are stopped. If a probe is due, the next page is the probe, and has a mark.
+// A refusals is the limit and the responder of the option StopAfterRefusals. It denies the pages
+// of hosts that are stopped. If a probe is due, the next page is the probe, and has a mark.
 type refusals struct {
 	hosts  stop.Hosts
 	report *reporter.Reporter
 }
 
-func (l *refusals) Concerns(s *judge.HostSettings) bool { return s.StopRefused > 0 }
+func (l *refusals) Concerns(s *judge.HostSettings) bool { return s.StopAfterRefusals > 0 }
 
 func (l *refusals) Judge(now time.Time, c judge.Candidate) *judge.Denial {
 	if l.hosts.None() || l.isProbe(c.Marks, c.Host) {
@@ -95,7 +95,7 @@ const rightAfter = 10 * time.Second
 
 // refused records that the host has refused q, with a status or with an error.
 func (l *refusals) refused(q *Request, status int, err error) (log func()) {
-	limit := q.verdict.Settings.StopRefused
+	limit := q.verdict.Settings.StopAfterRefusals
 	q.Host.Count(report.HostCounts{Refusals: 1})
 	s, notable := l.hosts.Refused(time.Now(), q.Host.Name(), limit, l.isProbe(&q.marks, q.Host.Name()))
 	if !notable {
@@ -166,8 +166,8 @@ func (l *refusals) log(q *Request, status int, s stop.Status) (log func()) {
 	if s.Stopped() {
 		message = "host refuses requests, its pages are not sent"
 		facts = append(facts, slog.Time("until", s.Until))
-	} else if q.verdict.Settings.StopRefused == 0 {
-		facts = append(facts, slog.String("option", "StopRefused"))
+	} else if q.verdict.Settings.StopAfterRefusals == 0 {
+		facts = append(facts, slog.String("option", "StopAfterRefusals"))
 	}
 	return func() { l.report.Log.Warn(message, facts...) }
 }

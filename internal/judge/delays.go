@@ -83,9 +83,9 @@ func (s *timetable) At(t time.Time) pace.Slot {
 func (l Delays) warnOfDelay(s *HostSettings, file string, delay time.Duration) {
 	switch {
 	case s.Skips(delay):
-		l.Report.Log.Warn("crawl delay is longer than SkipAbove, host is skipped", "robots", file, "delay", delay, "limit", s.SkipAbove)
+		l.Report.Log.Warn("crawl delay is longer than SkipCrawlDelayAbove, host is skipped", "robots", file, "delay", delay, "limit", s.SkipCrawlDelayAbove)
 	case s.Caps(delay):
-		l.Report.Log.Warn("crawl delay is longer than MaxDelay, capped", "robots", file, "delay", delay, "limit", s.MaxDelay)
+		l.Report.Log.Warn("crawl delay is longer than MaxCrawlDelay, capped", "robots", file, "delay", delay, "limit", s.MaxCrawlDelay)
 	}
 }
 
@@ -125,7 +125,7 @@ func (l Delays) causeOfWait(host *pace.Host, c report.DelaySource) (cause string
 	case report.SourceBackOff:
 		return "status 429 or 503", slog.String("option", "MaxBackOff"), host.MarkPace(reporter.LoggedBackOff)
 	case report.SourceRequestRate:
-		return "Request-rate", slog.String("option", "MaxDelay"), host.MarkPace(reporter.LoggedRequestRate)
+		return "Request-rate", slog.String("option", "MaxCrawlDelay"), host.MarkPace(reporter.LoggedRequestRate)
 	case report.SourceVisitTime:
 		return "Visit-time", slog.Attr{}, host.MarkPace(reporter.LoggedVisitTime) // no option shortens it
 	case report.SourceMaxRate:
@@ -137,5 +137,5 @@ func (l Delays) causeOfWait(host *pace.Host, c report.DelaySource) (cause string
 	case report.SourceMinDelay:
 		return "MinDelay", slog.String("option", "MinDelay"), l.Report.MarkLogged("MinDelay") // it applies to all hosts
 	}
-	return "Crawl-delay", slog.String("option", "MaxDelay"), host.MarkPace(reporter.LoggedCrawlDelay)
+	return "Crawl-delay", slog.String("option", "MaxCrawlDelay"), host.MarkPace(reporter.LoggedCrawlDelay)
 }

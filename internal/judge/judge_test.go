@@ -53,7 +53,7 @@ func TestReadersAreShared(t *testing.T) {
 		settings.PerHost = append(settings.PerHost, HostRule{Pattern: pattern, HostSettings: s})
 	}
 	for i := range 20 {
-		add(fmt.Sprintf("h%d.test", i), HostSettings{Pace: pace.Rules{MinDelay: time.Duration(i+1) * time.Second}, HostLimits: HostLimits{MaxPages: i + 1}})
+		add(fmt.Sprintf("h%d.test", i), HostSettings{Pace: pace.Rules{MinDelay: time.Duration(i+1) * time.Second}, HostLimits: HostLimits{MaxPagesPerHost: i + 1}})
 	}
 	add("google.test", HostSettings{Reading: Reading{Dialect: dialect.Google()}})
 	add("given.test", HostSettings{Reading: Reading{RobotsTxt: []byte{}}})

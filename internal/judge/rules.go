@@ -42,7 +42,7 @@ type Limit interface {
 
 // A RuleSettings holds the options of rules that need nothing else.
 type RuleSettings struct {
-	EnforceTags bool // of EnforceRobotsTags
+	EnforceNofollow bool // of EnforceNofollow
 }
 
 // rulesOf returns the rules of the options that are set for any host.
@@ -51,13 +51,13 @@ func rulesOf(s *Settings) []Rule {
 	if s.IsForAny(func(s *HostSettings) bool { return s.EnforceUsage }) {
 		rules = append(rules, usageRule{})
 	}
-	if s.IsForAny(func(s *HostSettings) bool { return s.EnforceTags }) {
+	if s.IsForAny(func(s *HostSettings) bool { return s.EnforceNofollow }) {
 		rules = append(rules, nofollowRule{})
 	}
 	return rules
 }
 
-// A nofollowRule is the rule of the option EnforceRobotsTags. It denies links that must not be
+// A nofollowRule is the rule of the option EnforceNofollow. It denies links that must not be
 // followed.
 type nofollowRule struct{}
 

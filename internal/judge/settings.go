@@ -43,8 +43,8 @@ type Reading struct {
 
 // A LongDelays says what happens with hosts that ask for a long crawl delay.
 type LongDelays struct {
-	MaxDelay  time.Duration // 0 if the option is not set
-	SkipAbove time.Duration // 0 if the option is not set
+	MaxCrawlDelay       time.Duration // 0 if the option is not set
+	SkipCrawlDelayAbove time.Duration // 0 if the option is not set
 }
 
 // A UsageSettings holds the options about the use of the content.
@@ -56,9 +56,9 @@ type UsageSettings struct {
 
 // A HostLimits holds the options that react to the responses of a host, or limit their number.
 type HostLimits struct {
-	RetryThrottled int // how often a page with status 429 or 503 is requested again
-	StopRefused    int // 0 if no host is stopped
-	MaxPages       int // 0 if there is no limit
+	RetryThrottled    int // how often a page with status 429 or 503 is requested again
+	StopAfterRefusals int // 0 if no host is stopped
+	MaxPagesPerHost   int // 0 if there is no limit
 }
 
 // A Revalidation holds the option Revalidate.
@@ -70,21 +70,21 @@ type Revalidation struct {
 
 // Skips reports whether a host with this crawl delay is skipped.
 func (l *LongDelays) Skips(crawlDelay time.Duration) bool {
-	return l.SkipAbove > 0 && crawlDelay > l.SkipAbove
+	return l.SkipCrawlDelayAbove > 0 && crawlDelay > l.SkipCrawlDelayAbove
 }
 
-// Caps reports whether a crawl delay is longer than MaxDelay.
+// Caps reports whether a crawl delay is longer than MaxCrawlDelay.
 func (l *LongDelays) Caps(crawlDelay time.Duration) bool {
-	return l.MaxDelay > 0 && crawlDelay > l.MaxDelay
+	return l.MaxCrawlDelay > 0 && crawlDelay > l.MaxCrawlDelay
 }
 
 // longest returns the longest crawl delay that is kept, or 0 if there is no limit. A skipped host still
-// gets requests for its robots.txt. These wait no longer than SkipAbove.
+// gets requests for its robots.txt. These wait no longer than SkipCrawlDelayAbove.
 func (l *LongDelays) longest() time.Duration {
-	if l.MaxDelay == 0 || l.SkipAbove == 0 {
-		return max(l.MaxDelay, l.SkipAbove)
+	if l.MaxCrawlDelay == 0 || l.SkipCrawlDelayAbove == 0 {
+		return max(l.MaxCrawlDelay, l.SkipCrawlDelayAbove)
 	}
-	return min(l.MaxDelay, l.SkipAbove)
+	return min(l.MaxCrawlDelay, l.SkipCrawlDelayAbove)
 }
 
 // ProductTokens returns the names that a crawler with this user agent looks for in robots.txt under
@@ -158,7 +158,7 @@ func (s *Settings) Complete(dryRun bool) {
 	for _, s := range all {
 		s.index = slices.IndexFunc(all, func(o *HostSettings) bool { return s.Reading.equals(&o.Reading) })
 		s.Pace.Free = dryRun
-		s.Pace.MaxDelay = s.longest()
+		s.Pace.MaxCrawlDelay = s.longest()
 		s.Pace.Shares = s.Grouping != exchange.Alone
 	}
 }

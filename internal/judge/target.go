@@ -13,7 +13,7 @@ type Target struct {
 	HostHeader string // the Host header that the user has set; "" if the header is the host of URL
 	UserAgent  string // the User-Agent header
 	LinkedFrom string // the page whose link must not be followed; "" if it may be
-	IsFile     bool   // a file that the plugin reads, so usage preferences and MaxPages do not apply
+	IsFile     bool   // a file that the plugin reads, so usage preferences and MaxPagesPerHost do not apply
 }
 
 // TargetOf returns the target of a request with these properties. host is the Host header that will

@@ -125,8 +125,8 @@ func TestVerdict(t *testing.T) {
 		{name: "RobotsTxt", settings: HostSettings{Reading: Reading{RobotsTxt: []byte(closedFile)}}, want: report.ReasonRule, option: policy.OptionRobotsTxt},
 		{name: "IgnoreRobots", settings: HostSettings{IgnoreRobots: true}, robots: closedFile, want: report.ReasonIgnored, allowed: true},
 		{
-			name:     "SkipAbove",
-			settings: HostSettings{LongDelays: LongDelays{SkipAbove: time.Second}},
+			name:     "SkipCrawlDelayAbove",
+			settings: HostSettings{LongDelays: LongDelays{SkipCrawlDelayAbove: time.Second}},
 			robots:   "User-agent: *\nCrawl-delay: 2\n",
 			want:     report.ReasonDelay,
 			requests: fetched,
@@ -254,7 +254,7 @@ func (q *quota) Judge(time.Time, Candidate) *Denial {
 	if q.left > 0 {
 		return nil
 	}
-	return &Denial{Reason: report.ReasonBudget, Describe: func(d *report.Decision) { d.MaxPages = 7 }}
+	return &Denial{Reason: report.ReasonBudget, Describe: func(d *report.Decision) { d.MaxPagesPerHost = 7 }}
 }
 
 func (q *quota) Concerns(*HostSettings) bool             { return true }
@@ -278,7 +278,7 @@ func TestLimits(t *testing.T) {
 		}
 		w.Limits = append(w.Limits, new(quota))
 		v := w.verdict(x)
-		if d := v.Decision(x.URL); v.Rule.Allowed || d.Reason != report.ReasonBudget || d.MaxPages != 7 {
+		if d := v.Decision(x.URL); v.Rule.Allowed || d.Reason != report.ReasonBudget || d.MaxPagesPerHost != 7 {
 			t.Errorf("got %+v", d)
 		}
 		for _, fresh := range []bool{false, true} {
@@ -382,9 +382,9 @@ func TestCrawlDelays(t *testing.T) {
 		{name: "none", robots: "User-agent: *\n", log: "no delay between requests to this host"},
 		{name: "MinDelay", settings: HostSettings{Pace: pace.Rules{MinDelay: time.Second}}, robots: "User-agent: *\n", delay: time.Second},
 		{name: "Crawl-delay", robots: tenSeconds, delay: 10 * time.Second},
-		{name: "MaxDelay", settings: HostSettings{LongDelays: LongDelays{MaxDelay: 2 * time.Second}}, robots: tenSeconds, delay: 2 * time.Second, log: "longer than MaxDelay, capped"},
-		{name: "SkipAbove", settings: HostSettings{LongDelays: LongDelays{SkipAbove: 2 * time.Second}}, robots: tenSeconds, delay: 2 * time.Second, log: "longer than SkipAbove, host is skipped"},
-		{name: "both", settings: HostSettings{LongDelays: LongDelays{MaxDelay: time.Minute, SkipAbove: 2 * time.Second}}, robots: tenSeconds, delay: 2 * time.Second, log: "host is skipped"},
+		{name: "MaxCrawlDelay", settings: HostSettings{LongDelays: LongDelays{MaxCrawlDelay: 2 * time.Second}}, robots: tenSeconds, delay: 2 * time.Second, log: "longer than MaxCrawlDelay, capped"},
+		{name: "SkipCrawlDelayAbove", settings: HostSettings{LongDelays: LongDelays{SkipCrawlDelayAbove: 2 * time.Second}}, robots: tenSeconds, delay: 2 * time.Second, log: "longer than SkipCrawlDelayAbove, host is skipped"},
+		{name: "both", settings: HostSettings{LongDelays: LongDelays{MaxCrawlDelay: time.Minute, SkipCrawlDelayAbove: 2 * time.Second}}, robots: tenSeconds, delay: 2 * time.Second, log: "host is skipped"},
 		{name: "a dialect without delays", settings: HostSettings{Reading: Reading{Dialect: dialect.Google()}}, robots: tenSeconds, log: "no delay"},
 		{name: "HonorDelays", settings: HostSettings{Reading: Reading{Dialect: dialect.Google(), HonorDelays: true}}, robots: tenSeconds, delay: 10 * time.Second},
 	}

@@ -9,11 +9,11 @@ import (
 // which is the time from the moment when a request reaches the wire to the header of its response.
 // The body does not count, because its time depends on the size of the page and on the own network.
 //
-// With a factor f, at most 1/f requests, rounded up, are in flight, unless Rules.MaxInFlight is
-// set. By Little's law, a host with a steady response time never has more requests in flight. The
-// limit has an effect when the host becomes slow: the next requests then wait for a response. It
-// also bounds the oscillation between many requests with slow responses and few requests with fast
-// responses.
+// With a factor f, at most 1/f requests, rounded up, are in flight, unless
+// Rules.MaxInFlightPerHost is set. By Little's law, a host with a steady response time never has
+// more requests in flight. The limit has an effect when the host becomes slow: the next requests
+// then wait for a response. It also bounds the oscillation between many requests with slow
+// responses and few requests with fast responses.
 const (
 	// rise is the weight of a response that took longer than the smoothed time. After a rise from
 	// 100 ms to 800 ms, the smoothed time exceeds 700 ms with the third response.

@@ -48,7 +48,7 @@ func TestAdaptiveDelay(t *testing.T) {
 0s    start b        -> yes
 0s    start c        -> yes
 0s    start d        -> in 1m0s`},
-		{"MaxInFlight applies instead", Rules{Adaptive: 2, MaxInFlight: 2}, `
+		{"MaxInFlightPerHost applies instead", Rules{Adaptive: 2, MaxInFlightPerHost: 2}, `
 0s    start a        -> yes
 0s    start b        -> yes
 0s    start c        -> later

@@ -349,7 +349,7 @@ func TestProbeEndsWithItsResponse(t *testing.T) {
 		{"accepted, no back-off", Rules{MaxBackOff: -1}, func(w *world, probe *Ticket) { w.Answered(probe, 200, 1) }, "11.05s next"},
 		{"refused", Rules{}, func(w *world, probe *Ticket) { w.SlowDown(time.Now(), probe, 0) }, "14.05s next"},
 		{"unavailable", Rules{}, func(w *world, probe *Ticket) { w.Unavailable(time.Now(), probe) }, "14.05s next"},
-		{"no answer", Rules{MaxInFlight: 9}, func(*world, *Ticket) {}, "1h0m0s next"},
+		{"no answer", Rules{MaxInFlightPerHost: 9}, func(*world, *Ticket) {}, "1h0m0s next"},
 		{"no answer in time", Rules{}, func(*world, *Ticket) {}, "1m10.05s next"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

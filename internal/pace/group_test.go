@@ -176,10 +176,10 @@ func TestRulesOfAGroup(t *testing.T) {
 	const s = time.Second
 	for _, test := range []struct{ a, b, want Rules }{
 		{Rules{MinDelay: s}, Rules{MinDelay: 2 * s}, Rules{MinDelay: 2 * s}},
-		{Rules{MaxDelay: s}, Rules{MaxDelay: 2 * s}, Rules{MaxDelay: 2 * s}},
-		{Rules{MaxDelay: s}, Rules{}, Rules{}},
-		{Rules{MaxInFlight: 2}, Rules{}, Rules{MaxInFlight: 2}},
-		{Rules{MaxInFlight: 2}, Rules{MaxInFlight: 3}, Rules{MaxInFlight: 2}},
+		{Rules{MaxCrawlDelay: s}, Rules{MaxCrawlDelay: 2 * s}, Rules{MaxCrawlDelay: 2 * s}},
+		{Rules{MaxCrawlDelay: s}, Rules{}, Rules{}},
+		{Rules{MaxInFlightPerHost: 2}, Rules{}, Rules{MaxInFlightPerHost: 2}},
+		{Rules{MaxInFlightPerHost: 2}, Rules{MaxInFlightPerHost: 3}, Rules{MaxInFlightPerHost: 2}},
 		{Rules{Adaptive: 1}, Rules{Adaptive: 2}, Rules{Adaptive: 2}},
 		{Rules{Jitter: 0.5}, Rules{Jitter: 0.25}, Rules{Jitter: 0.5}},
 		{Rules{FromEnd: true}, Rules{}, Rules{FromEnd: true}},
@@ -310,8 +310,8 @@ func (f namedPacer) Acquire(_ context.Context, host string, _ time.Duration) (Le
 	return &deskLease{desk: new(desk), until: time.Now().Add(time.Minute)}, nil
 }
 
-func TestMaxInFlightOfAGroup(t *testing.T) {
-	inTown(t, Rules{MaxInFlight: 1}, func(t *testing.T, w *town) {
+func TestMaxInFlightPerHostOfAGroup(t *testing.T) {
+	inTown(t, Rules{MaxInFlightPerHost: 1}, func(t *testing.T, w *town) {
 		a, b := w.at("a.test", "g"), w.at("b.test", "g")
 		ticket := new(Ticket)
 		if err := a.Start(t.Context(), ticket, true); err != nil {

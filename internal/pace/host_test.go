@@ -209,7 +209,7 @@ func TestRedirectsAndRobotsTxtGoBeforePages(t *testing.T) {
 // TestSeveralInStart checks that requests in Start follow each other after the delay, not after the
 // end of the previous one.
 func TestSeveralInStart(t *testing.T) {
-	underRules(t, Rules{MinDelay: time.Second, MaxInFlight: 3}, func(t *testing.T, w *world) {
+	underRules(t, Rules{MinDelay: time.Second, MaxInFlightPerHost: 3}, func(t *testing.T, w *world) {
 		for i := range 4 {
 			go func() {
 				var hop Ticket
@@ -506,7 +506,7 @@ func TestTicketMovesToAnotherHost(t *testing.T) {
 }
 
 func TestDryRunDoesNotWait(t *testing.T) {
-	underRules(t, Rules{Free: true, MinDelay: time.Hour, MaxInFlight: 1}, func(t *testing.T, w *world) {
+	underRules(t, Rules{Free: true, MinDelay: time.Hour, MaxInFlightPerHost: 1}, func(t *testing.T, w *world) {
 		w.SlowDown(time.Now(), nil, time.Hour)
 		for range 10 {
 			w.pass(t.Context())
@@ -576,7 +576,7 @@ func TestStartLed(t *testing.T) {
 		"a shorter one": {delay: time.Second / 2, want: "0s led\n1s led\n2s led\n2.5s page\n3s led\n3.5s led\n"},
 		"a longer one":  {delay: 2 * time.Second, want: "0s led\n2s led\n4s led\n6s page\n8s led\n10s led\n"},
 		"MinDelay":      {rules: Rules{MinDelay: 2 * time.Second}, want: "0s led\n2s led\n4s led\n6s page\n8s led\n10s led\n"},
-		"MaxDelay":      {rules: Rules{MaxDelay: time.Second / 2}, delay: time.Minute, want: "0s led\n1s led\n2s led\n2.5s page\n3s led\n3.5s led\n"},
+		"MaxCrawlDelay": {rules: Rules{MaxCrawlDelay: time.Second / 2}, delay: time.Minute, want: "0s led\n1s led\n2s led\n2.5s page\n3s led\n3.5s led\n"},
 		"a dry run":     {rules: Rules{Free: true}, want: "0s led\n0s led\n0s led\n0s page\n0s led\n0s led\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

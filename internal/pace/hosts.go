@@ -26,7 +26,7 @@
 //
 // Where only one request may be in flight, a request that never ends would hold its host forever.
 // Its place therefore expires after a minute, or after ten delays if that is longer. The delay is
-// still kept. MaxInFlight is a promise, so places under it do not expire.
+// still kept. MaxInFlightPerHost is a promise, so places under it do not expire.
 //
 // A host that answers 429 or 503 then gets requests at the rate that it was seen to accept.
 //

@@ -236,9 +236,9 @@ func TestRandomUse(t *testing.T) {
 		rules Rules
 	}{
 		{"no rules", Rules{}},
-		{"MaxInFlight", Rules{MaxInFlight: 3}},
+		{"MaxInFlightPerHost", Rules{MaxInFlightPerHost: 3}},
 		{"FromEnd", Rules{FromEnd: true}},
-		{"MinDelay", Rules{MinDelay: 50 * time.Millisecond, MaxDelay: 400 * time.Millisecond}},
+		{"MinDelay", Rules{MinDelay: 50 * time.Millisecond, MaxCrawlDelay: 400 * time.Millisecond}},
 	} {
 		for seed := range uint64(8) {
 			for _, complain := range []bool{false, true} {
@@ -289,7 +289,7 @@ func randomUse(t *testing.T, rules Rules, seed uint64, complain bool) {
 			which := random.IntN(len(servers))
 			h := hosts.At(time.Now(), fmt.Sprint(which))
 			s := &servers[which]
-			client := &randomClient{Rand: random, host: h, dials: rules.MaxInFlight < 2 && !complain, complains: complain}
+			client := &randomClient{Rand: random, host: h, dials: rules.MaxInFlightPerHost < 2 && !complain, complains: complain}
 			client.request(t, s)
 		})
 	}

@@ -57,7 +57,7 @@ func TestJitter(t *testing.T) {
 0s    start a        -> in 3s
 1s    ask http 4s
 1s    start a        -> in 5s`},
-		{"MaxDelay limits the delay and not the gap", Rules{Jitter: 1, MaxDelay: 2 * time.Second}, `
+		{"MaxCrawlDelay limits the delay and not the gap", Rules{Jitter: 1, MaxCrawlDelay: 2 * time.Second}, `
 0s    share 0.5
 0s    ask http 5s
 0s    start a        -> yes

@@ -97,7 +97,7 @@ func TestRestartKeepsMinDelay(t *testing.T) {
 // TestRestartKeepsDelayOfOtherFile checks that a robots.txt that was never read waits for the delay
 // that another one of the host has asked for.
 func TestRestartKeepsDelayOfOtherFile(t *testing.T) {
-	restarts(t, Rules{MaxDelay: 30 * time.Second}, func(t *testing.T, n *notebook, start func() *town) {
+	restarts(t, Rules{MaxCrawlDelay: 30 * time.Second}, func(t *testing.T, n *notebook, start func() *town) {
 		first := start()
 		h := first.at("a.test", "")
 		first.wantStart(h, 0)

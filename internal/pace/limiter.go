@@ -90,8 +90,8 @@ type gaps struct {
 }
 
 // The place of a request on the wire expires after placeTime or after placeDelays delays, whichever is
-// longer, unless Rules.MaxInFlight is set. If places did not expire, a response that never ends would
-// stop all requests to a host with a delay, because only one may be in flight there.
+// longer, unless Rules.MaxInFlightPerHost is set. If places did not expire, a response that never
+// ends would stop all requests to a host with a delay, because only one may be in flight there.
 const (
 	placeTime   = time.Minute
 	placeDelays = 10
@@ -183,9 +183,9 @@ func (l *limiter) minDelay() time.Duration {
 	return l.rules.MinDelay
 }
 
-// limited returns the part of a crawl delay that is obeyed: at most MaxDelay.
+// limited returns the part of a crawl delay that is obeyed: at most MaxCrawlDelay.
 func (l *limiter) limited(written time.Duration) time.Duration {
-	if most := l.rules.MaxDelay; most > 0 {
+	if most := l.rules.MaxCrawlDelay; most > 0 {
 		return min(written, most)
 	}
 	return written
@@ -212,7 +212,7 @@ func (l *limiter) unpaced(now instant) bool {
 	if l.rules.Free {
 		return true
 	}
-	if l.rules.MaxInFlight > 0 || l.rules.Adaptive > 0 || l.isScheduled() {
+	if l.rules.MaxInFlightPerHost > 0 || l.rules.Adaptive > 0 || l.isScheduled() {
 		return false
 	}
 	return l.delay(now) == 0 && l.notBefore(now) == 0 && !l.probing(now)
@@ -283,7 +283,7 @@ func (l *limiter) dueBySchedule(now instant, t *Ticket) time.Duration {
 // expiry returns when the place of t expires if its request reaches the wire at now, or 0 if it
 // does not expire.
 func (l *limiter) expiry(now instant, t *Ticket) instant {
-	if l.rules.MaxInFlight > 0 && !t.mayExpire {
+	if l.rules.MaxInFlightPerHost > 0 && !t.mayExpire {
 		return 0
 	}
 	delay := min(l.delay(now), math.MaxInt64/placeDelays)
@@ -328,7 +328,7 @@ func (l *limiter) full(now instant, delay time.Duration) (wait time.Duration, fu
 // mostInFlight returns the largest number of requests in flight while a delay is in force at now. 0
 // means any number.
 func (l *limiter) mostInFlight(now instant, delay time.Duration) int {
-	most := l.rules.MaxInFlight
+	most := l.rules.MaxInFlightPerHost
 	switch {
 	case delay > 0 && l.rules.FromEnd, most == 0 && l.floor(now) > 0:
 		return 1

@@ -245,8 +245,8 @@ func TestLimiter(t *testing.T) {
 6m1s  ask http/One 2s 10m
 6m1s  delay         -> 2s`)
 	})
-	t.Run("MaxInFlight", func(t *testing.T) {
-		rehearse(t, Rules{MaxInFlight: 2}, `
+	t.Run("MaxInFlightPerHost", func(t *testing.T) {
+		rehearse(t, Rules{MaxInFlightPerHost: 2}, `
 0s    start a       -> yes
 0s    start b       -> yes
 0s    start c       -> later
@@ -259,7 +259,7 @@ func TestLimiter(t *testing.T) {
 3s    start e       -> later`)
 	})
 	t.Run("FromEnd", func(t *testing.T) {
-		rehearse(t, Rules{FromEnd: true, MaxInFlight: 5}, `
+		rehearse(t, Rules{FromEnd: true, MaxInFlightPerHost: 5}, `
 0s    ask http 1s
 0s    start a       -> yes
 3s    start b       -> later
@@ -272,7 +272,7 @@ func TestLimiter(t *testing.T) {
 6.2s  start c       -> yes`)
 	})
 	t.Run("a request that never reaches the wire is forgotten", func(t *testing.T) {
-		rehearse(t, Rules{MinDelay: 100 * time.Millisecond, MaxInFlight: 1}, `
+		rehearse(t, Rules{MinDelay: 100 * time.Millisecond, MaxInFlightPerHost: 1}, `
 0s    launch a      -> yes
 200ms start b       -> in 800ms
 1s    start b       -> yes
@@ -328,8 +328,8 @@ func TestLimiter(t *testing.T) {
 0s    start a       -> yes
 1s    start b       -> in 2562047h47m15.8547758s`)
 	})
-	t.Run("a place under MaxInFlight does not expire", func(t *testing.T) {
-		rehearse(t, Rules{MaxInFlight: 1, MinDelay: time.Second}, `
+	t.Run("a place under MaxInFlightPerHost does not expire", func(t *testing.T) {
+		rehearse(t, Rules{MaxInFlightPerHost: 1, MinDelay: time.Second}, `
 0s    start a       -> yes
 9h    start b       -> later
 9h    end a
@@ -363,11 +363,11 @@ func TestLimiter(t *testing.T) {
 0s    429 x         -> slower
 0s    delay         -> 2s`)
 	})
-	t.Run("MaxDelay", func(t *testing.T) {
-		rehearse(t, Rules{MinDelay: 9 * time.Second, MaxDelay: 5 * time.Second}, `
+	t.Run("MaxCrawlDelay", func(t *testing.T) {
+		rehearse(t, Rules{MinDelay: 9 * time.Second, MaxCrawlDelay: 5 * time.Second}, `
 0s    ask http 10s
 0s    delay         -> 9s`)
-		rehearse(t, Rules{MaxDelay: 5 * time.Second}, `
+		rehearse(t, Rules{MaxCrawlDelay: 5 * time.Second}, `
 0s    ask http 10s
 0s    delay         -> 5s
 0s    ask http -10s
@@ -410,7 +410,7 @@ func TestDelayCountsFromTheWire(t *testing.T) {
 1s    start b       -> in 400ms`)
 	})
 	t.Run("several in flight: an overtaken request counts from the moment when it is sent", func(t *testing.T) {
-		rehearse(t, Rules{MinDelay: 200 * time.Millisecond, MaxInFlight: 3}, `
+		rehearse(t, Rules{MinDelay: 200 * time.Millisecond, MaxInFlightPerHost: 3}, `
 0s    launch a      -> yes
 200ms launch b      -> yes
 210ms gap           -> 200ms

@@ -51,7 +51,7 @@ func TestReport(t *testing.T) {
 // TestLateClaimsItsTime lets a request with a slow connection find that it is not late. No other
 // request may start at the same time.
 func TestLateClaimsItsTime(t *testing.T) {
-	underRules(t, Rules{MinDelay: 2 * time.Second, MaxInFlight: 3}, func(t *testing.T, w *world) {
+	underRules(t, Rules{MinDelay: 2 * time.Second, MaxInFlightPerHost: 3}, func(t *testing.T, w *world) {
 		var slow, fast, next Ticket
 		for _, ticket := range []*Ticket{&slow, &fast} {
 			w.Start(t.Context(), ticket, true)

@@ -9,14 +9,14 @@ import (
 // They must not change after they are returned to the registry. With the zero Rules, every request
 // starts at once until robots.txt or a 429 response says otherwise.
 type Rules struct {
-	MinDelay time.Duration // shortest delay between two starts
-	MaxDelay time.Duration // longer crawl delays are reduced to this; 0 means no limit
-	// MaxInFlight is the largest number of requests in flight. If 0, one request may be in flight
-	// while a crawl delay or MinDelay is in force, and otherwise any number.
-	MaxInFlight int
-	FromEnd     bool // the delay counts from the end of a response; one request in flight
-	Free        bool // a dry run: every request starts at once and is only counted
-	Shares      bool // the host may share the pace of other hosts, see Host.Join
+	MinDelay      time.Duration // shortest delay between two starts
+	MaxCrawlDelay time.Duration // longer crawl delays are reduced to this; 0 means no limit
+	// MaxInFlightPerHost is the largest number of requests in flight. If 0, one request may be in
+	// flight while a crawl delay or MinDelay is in force, and otherwise any number.
+	MaxInFlightPerHost int
+	FromEnd            bool // the delay counts from the end of a response; one request in flight
+	Free               bool // a dry run: every request starts at once and is only counted
+	Shares             bool // the host may share the pace of other hosts, see Host.Join
 
 	// MaxBackOff is the longest delay that 429 and 503 responses cause. It does not shorten a
 	// Retry-After. If 0, it is five minutes. If negative, there is no back-off, even after a
@@ -54,13 +54,13 @@ func (r *Rules) withThoseOf(o *Rules) *Rules {
 	both.FromEnd = r.FromEnd || o.FromEnd
 	both.Adaptive = max(r.Adaptive, o.Adaptive)
 	both.Jitter = max(r.Jitter, o.Jitter)
-	both.MaxDelay = max(r.MaxDelay, o.MaxDelay)
-	if r.MaxDelay == 0 || o.MaxDelay == 0 {
-		both.MaxDelay = 0
+	both.MaxCrawlDelay = max(r.MaxCrawlDelay, o.MaxCrawlDelay)
+	if r.MaxCrawlDelay == 0 || o.MaxCrawlDelay == 0 {
+		both.MaxCrawlDelay = 0
 	}
-	both.MaxInFlight = max(r.MaxInFlight, o.MaxInFlight)
-	if r.MaxInFlight > 0 && o.MaxInFlight > 0 {
-		both.MaxInFlight = min(r.MaxInFlight, o.MaxInFlight)
+	both.MaxInFlightPerHost = max(r.MaxInFlightPerHost, o.MaxInFlightPerHost)
+	if r.MaxInFlightPerHost > 0 && o.MaxInFlightPerHost > 0 {
+		both.MaxInFlightPerHost = min(r.MaxInFlightPerHost, o.MaxInFlightPerHost)
 	}
 	if o.mostBackOff() > r.mostBackOff() {
 		both.MaxBackOff = o.MaxBackOff

@@ -84,7 +84,7 @@ const maxSleep = 10 * time.Minute
 
 // A combinedSlot is the Slot of all schedules of a host together.
 type combinedSlot struct {
-	delay     time.Duration // the longest, limited to MaxDelay
+	delay     time.Duration // the longest, limited to MaxCrawlDelay
 	delayLine int
 	closed    bool
 	closedBy  report.DelaySource

@@ -100,8 +100,8 @@ func TestPagesWaitWhileClosed(t *testing.T) {
 	})
 }
 
-// TestScheduleWithOtherDelays checks that the longest delay applies, and that MaxDelay limits the
-// delay of a schedule.
+// TestScheduleWithOtherDelays checks that the longest delay applies, and that MaxCrawlDelay limits
+// the delay of a schedule.
 func TestScheduleWithOtherDelays(t *testing.T) {
 	for _, test := range []struct {
 		rules Rules
@@ -111,7 +111,7 @@ func TestScheduleWithOtherDelays(t *testing.T) {
 		{Rules{}, 0, "0s page 0\n10s page 1\n20s page 2"},
 		{Rules{}, 15 * time.Second, "0s page 0\n15s page 1\n30s page 2"},
 		{Rules{MinDelay: 12 * time.Second}, 0, "0s page 0\n12s page 1\n24s page 2"},
-		{Rules{MaxDelay: 4 * time.Second}, 0, "0s page 0\n4s page 1\n8s page 2"},
+		{Rules{MaxCrawlDelay: 4 * time.Second}, 0, "0s page 0\n4s page 1\n8s page 2"},
 		{Rules{Free: true}, 0, "0s page 0\n0s page 1\n0s page 2"},
 	} {
 		underRules(t, test.rules, func(t *testing.T, w *world) {

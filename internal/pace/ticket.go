@@ -61,7 +61,7 @@ var ErrEnded = errors.New("the ticket was ended while it waited")
 func (t *Ticket) Renew() { t.renews = true }
 
 // Expires records that the caller may forget to call End. The place of t then also expires under
-// Rules.MaxInFlight. Expires must be called before Enter and Start.
+// Rules.MaxInFlightPerHost. Expires must be called before Enter and Start.
 func (t *Ticket) Expires() { t.mayExpire = true }
 
 // WaitWhile makes Enter wait only as long as f returns nil. If f returns an error, Enter returns

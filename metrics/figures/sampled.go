@@ -199,7 +199,7 @@ type Sample struct {
 	Known        int // the number of hosts
 	Waiting      int // the number of hosts with waiting pages
 	Slowed       int // the number of hosts that the crawl slows down for
-	Stopped      int // the number of hosts that StopRefused has stopped
+	Stopped      int // the number of hosts that StopAfterRefusals has stopped
 }
 
 // A Sampler reads Stats. With many hosts this takes a while, so a sample is used for fifty times as

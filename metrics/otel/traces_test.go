@@ -257,7 +257,7 @@ collyrobots.page       0s     0s  http://down.test/ unreachable denied
 				}
 			}
 		}
-	}, collyrobots.MaxPages(1))
+	}, collyrobots.MaxPagesPerHost(1))
 	traced(t, sites, func(t *testing.T, c *tracedCrawl) {
 		c.Visit("http://a.test/0")
 		c.want(t, `

@@ -109,7 +109,7 @@ func (j *job) visitAll(ctx context.Context) error {
 	robots, err := collyrobots.New(
 		collyrobots.MinDelay(250*time.Millisecond),
 		collyrobots.DelayFromEnd(), // the browser takes some time to send a request
-		collyrobots.HTTPClient(j.client))
+		collyrobots.RobotsClient(j.client))
 	if err != nil {
 		return err
 	}

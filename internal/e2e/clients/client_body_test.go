@@ -42,7 +42,7 @@ func TestResponsesWithoutBody(t *testing.T) {
 					next := web.Transport()
 					next.ForceAttemptHTTP2 = scheme == "https"
 					defer next.CloseIdleConnections()
-					p, client := kit.NewRobots(t, web, collyrobots.MaxInFlight(1))
+					p, client := kit.NewRobots(t, web, collyrobots.MaxInFlightPerHost(1))
 					client.Transport = p.Transport(next)
 					for i := range 3 {
 						req, err := http.NewRequest(test.method, fmt.Sprint(scheme, "://a.test/", i), nil)
@@ -81,7 +81,7 @@ func upgrade(w http.ResponseWriter, _ *http.Request) {
 func TestUpgradedConnection(t *testing.T) {
 	sites := robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 5\n", "/socket": upgrade, "*": 200}}
 	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-		_, client := kit.NewRobots(t, web, collyrobots.MaxInFlight(1))
+		_, client := kit.NewRobots(t, web, collyrobots.MaxInFlightPerHost(1))
 		req := kit.NewRequest(t, "http://a.test/socket")
 		req.Header.Set("Connection", "Upgrade")
 		req.Header.Set("Upgrade", "shout")
@@ -215,11 +215,11 @@ func TestClientWithoutUserAgent(t *testing.T) {
 	})
 }
 
-// TestTurnsUnderMaxInFlight checks that turns that are never ended expire under MaxInFlight as
-// well.
-func TestTurnsUnderMaxInFlight(t *testing.T) {
+// TestTurnsUnderMaxInFlightPerHost checks that turns that are never ended expire under
+// MaxInFlightPerHost as well.
+func TestTurnsUnderMaxInFlightPerHost(t *testing.T) {
 	for _, opts := range [][]collyrobots.Option{
-		{collyrobots.MaxInFlight(1)}, {collyrobots.MaxInFlight(1), collyrobots.MinDelay(5 * time.Second)}, {collyrobots.DelayFromEnd(), collyrobots.MinDelay(5 * time.Second)},
+		{collyrobots.MaxInFlightPerHost(1)}, {collyrobots.MaxInFlightPerHost(1), collyrobots.MinDelay(5 * time.Second)}, {collyrobots.DelayFromEnd(), collyrobots.MinDelay(5 * time.Second)},
 	} {
 		kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "")}, func(t *testing.T, web *robotstest.Web) {
 			p := kit.NewTurns(t, web, opts...)

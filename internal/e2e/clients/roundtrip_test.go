@@ -247,7 +247,7 @@ func TestLayersBetweenTransportsOfOnePlugin(t *testing.T) {
 	}{
 		"a key": {layer: addKey("key=1"), want: "0s /robots.txt, 2s /0?key=1, 4s /1?key=1, 6s /2?key=1", pages: 3},
 		"a key and a budget": {
-			layer: addKey("key=1"), options: []collyrobots.Option{collyrobots.MaxPages(3)},
+			layer: addKey("key=1"), options: []collyrobots.Option{collyrobots.MaxPagesPerHost(3)},
 			want: "0s /robots.txt, 2s /0?key=1, 4s /1?key=1, 6s /2?key=1", pages: 3,
 		},
 		"a denied key": {layer: addKey("secret"), want: "0s /robots.txt", denied: true},

@@ -51,7 +51,7 @@ func TestAcquire(t *testing.T) {
 }
 
 // TestFailed checks what follows from the error of a Turn: whether the request counts, also for
-// MaxPages and AdaptiveDelay, whether it is a refusal, and when the next one may start.
+// MaxPagesPerHost and AdaptiveDelay, whether it is a refusal, and when the next one may start.
 func TestFailed(t *testing.T) {
 	for name, test := range map[string]struct {
 		err     error
@@ -76,7 +76,7 @@ func TestFailed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 2\n")}, func(t *testing.T, web *robotstest.Web) {
 				var events []collyrobots.Event
-				p := kit.NewTurns(t, web, collyrobots.MaxPages(1), collyrobots.StopRefused(9), collyrobots.AdaptiveDelay(0.5))
+				p := kit.NewTurns(t, web, collyrobots.MaxPagesPerHost(1), collyrobots.StopAfterRefusals(9), collyrobots.AdaptiveDelay(0.5))
 				p.Listen(func(e collyrobots.Event) {
 					if e.RequestKind == report.RequestPage {
 						events = append(events, e)
@@ -125,7 +125,7 @@ func TestFailed(t *testing.T) {
 // the next page to be the probe.
 func TestFailedStopsAHost(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "")}, func(t *testing.T, web *robotstest.Web) {
-		p := kit.NewTurns(t, web, collyrobots.StopRefused(2))
+		p := kit.NewTurns(t, web, collyrobots.StopAfterRefusals(2))
 		fail := func(failure error) error {
 			turn, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/1"))
 			turn.Failed(failure)

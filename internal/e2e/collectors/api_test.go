@@ -48,14 +48,14 @@ var (
 	_ func(dialect.Dialect) collyrobots.Option                                         = collyrobots.Dialect
 	_ func(...string) collyrobots.Option                                               = collyrobots.ProductToken
 	_ func(time.Duration) collyrobots.Option                                           = collyrobots.MinDelay
-	_ func(time.Duration) collyrobots.Option                                           = collyrobots.MaxDelay
-	_ func(time.Duration) collyrobots.Option                                           = collyrobots.SkipAbove
+	_ func(time.Duration) collyrobots.Option                                           = collyrobots.MaxCrawlDelay
+	_ func(time.Duration) collyrobots.Option                                           = collyrobots.SkipCrawlDelayAbove
 	_ func() collyrobots.Option                                                        = collyrobots.HonorDelays
 	_ func(collyrobots.Feed) collyrobots.Option                                        = collyrobots.FollowSitemaps
 	_ func(func(*colly.Request, error)) collyrobots.Option                             = collyrobots.OnDenied
 	_ func(store.Store) collyrobots.Option                                             = collyrobots.Store
 	_ func(*slog.Logger) collyrobots.Option                                            = collyrobots.Logger
-	_ func(*http.Client) collyrobots.Option                                            = collyrobots.HTTPClient
+	_ func(*http.Client) collyrobots.Option                                            = collyrobots.RobotsClient
 	_ func() collyrobots.Option                                                        = collyrobots.IgnoreRobotsWithPermission
 	_ func() collyrobots.Option                                                        = collyrobots.DryRun
 	_ func() collyrobots.Option                                                        = collyrobots.DelayFromEnd
@@ -72,7 +72,7 @@ var (
 	_ func() collyrobots.Option                                                        = collyrobots.EnforceUsage
 	_ func(*collyrobots.Plugin, *colly.Response) usage.Terms                           = (*collyrobots.Plugin).Usage
 	_ usage.Preferences                                                                = collyrobots.Decision{}.Usage
-	_ func(int) collyrobots.Option                                                     = collyrobots.MaxInFlight
+	_ func(int) collyrobots.Option                                                     = collyrobots.MaxInFlightPerHost
 	_ func(...dialect.Dialect) collyrobots.Option                                      = collyrobots.Shadow
 	_ func(string, ...collyrobots.Option) collyrobots.Option                           = collyrobots.ForHosts
 	_ *report.RobotsChange                                                             = collyrobots.Event{}.Change
@@ -132,14 +132,14 @@ func TestEveryFaultIsReported(t *testing.T) {
 			},
 			"FollowSitemaps FollowSitemaps FollowSitemaps", []string{"Window", "MaxURLs", "Scope(9)"},
 		},
-		{"MaxDelay and SkipAbove", []collyrobots.Option{collyrobots.MaxDelay(-1), collyrobots.SkipAbove(-2)}, "MaxDelay SkipAbove", []string{"-1ns", "-2ns"}},
+		{"MaxCrawlDelay and SkipCrawlDelayAbove", []collyrobots.Option{collyrobots.MaxCrawlDelay(-1), collyrobots.SkipCrawlDelayAbove(-2)}, "MaxCrawlDelay SkipCrawlDelayAbove", []string{"-1ns", "-2ns"}},
 		{
 			"two invalid tokens", []collyrobots.Option{collyrobots.ProductToken("Example Bot", "ExampleBot", "ExampleBot/1.0")},
 			"ProductToken ProductToken", []string{`"Example Bot"`, `"ExampleBot/1.0"`},
 		},
 		{
-			"several options", []collyrobots.Option{collyrobots.MinDelay(-1), {}, collyrobots.MaxDelay(-1), collyrobots.OnDenied(nil)},
-			"MinDelay Option MaxDelay OnDenied", []string{"-1ns", "number 2"},
+			"several options", []collyrobots.Option{collyrobots.MinDelay(-1), {}, collyrobots.MaxCrawlDelay(-1), collyrobots.OnDenied(nil)},
+			"MinDelay Option MaxCrawlDelay OnDenied", []string{"-1ns", "number 2"},
 		},
 	} {
 		_, err := collyrobots.New(tc.opts...)

@@ -73,13 +73,13 @@ func everyOption(t *testing.T) map[string]optionCase {
 			valid: collyrobots.MinDelay(time.Second), text: "MinDelay(1s)",
 			off: options{collyrobots.MinDelay(0)}, invalid: options{collyrobots.MinDelay(-1)}, perHost: true,
 		},
-		"MaxDelay": {
-			valid: collyrobots.MaxDelay(time.Second), text: "MaxDelay(1s)",
-			off: options{collyrobots.MaxDelay(0)}, invalid: options{collyrobots.MaxDelay(-1)}, perHost: true,
+		"MaxCrawlDelay": {
+			valid: collyrobots.MaxCrawlDelay(time.Second), text: "MaxCrawlDelay(1s)",
+			off: options{collyrobots.MaxCrawlDelay(0)}, invalid: options{collyrobots.MaxCrawlDelay(-1)}, perHost: true,
 		},
-		"SkipAbove": {
-			valid: collyrobots.SkipAbove(time.Second), text: "SkipAbove(1s)",
-			off: options{collyrobots.SkipAbove(0)}, invalid: options{collyrobots.SkipAbove(-1)}, perHost: true,
+		"SkipCrawlDelayAbove": {
+			valid: collyrobots.SkipCrawlDelayAbove(time.Second), text: "SkipCrawlDelayAbove(1s)",
+			off: options{collyrobots.SkipCrawlDelayAbove(0)}, invalid: options{collyrobots.SkipCrawlDelayAbove(-1)}, perHost: true,
 		},
 		"Jitter": {
 			valid: collyrobots.Jitter(0.25), text: "Jitter(0.25)", off: options{collyrobots.Jitter(0)},
@@ -90,9 +90,9 @@ func everyOption(t *testing.T) map[string]optionCase {
 			invalid: options{collyrobots.AdaptiveDelay(-1), collyrobots.AdaptiveDelay(nan), collyrobots.AdaptiveDelay(inf)}, perHost: true,
 		},
 		"DelayFromEnd": {valid: collyrobots.DelayFromEnd(), text: "DelayFromEnd()", perHost: true},
-		"MaxInFlight": {
-			valid: collyrobots.MaxInFlight(2), text: "MaxInFlight(2)",
-			off: options{collyrobots.MaxInFlight(0)}, invalid: options{collyrobots.MaxInFlight(-1)}, perHost: true,
+		"MaxInFlightPerHost": {
+			valid: collyrobots.MaxInFlightPerHost(2), text: "MaxInFlightPerHost(2)",
+			off: options{collyrobots.MaxInFlightPerHost(0)}, invalid: options{collyrobots.MaxInFlightPerHost(-1)}, perHost: true,
 		},
 		"MaxBackOff": {
 			valid: collyrobots.MaxBackOff(time.Minute), text: "MaxBackOff(1m0s)",
@@ -119,21 +119,21 @@ func everyOption(t *testing.T) map[string]optionCase {
 				collyrobots.MaxRate(1, 0), collyrobots.MaxRate(1, -1), collyrobots.MaxRate(0, -1),
 			},
 		},
-		"MaxPages": {
-			valid: collyrobots.MaxPages(2), text: "MaxPages(2)",
-			off: options{collyrobots.MaxPages(0)}, invalid: options{collyrobots.MaxPages(-1)}, perHost: true,
+		"MaxPagesPerHost": {
+			valid: collyrobots.MaxPagesPerHost(2), text: "MaxPagesPerHost(2)",
+			off: options{collyrobots.MaxPagesPerHost(0)}, invalid: options{collyrobots.MaxPagesPerHost(-1)}, perHost: true,
 		},
-		"StopRefused": {
-			valid: collyrobots.StopRefused(2), text: "StopRefused(2)",
-			off: options{collyrobots.StopRefused(0)}, invalid: options{collyrobots.StopRefused(-1)}, perHost: true,
+		"StopAfterRefusals": {
+			valid: collyrobots.StopAfterRefusals(2), text: "StopAfterRefusals(2)",
+			off: options{collyrobots.StopAfterRefusals(0)}, invalid: options{collyrobots.StopAfterRefusals(-1)}, perHost: true,
 		},
 		"Purpose": {
 			valid: collyrobots.Purpose(usage.Search, usage.TrainAI), text: "Purpose(search|train-ai)",
 			invalid: options{collyrobots.Purpose(), collyrobots.Purpose(128)}, perHost: true,
 		},
-		"EnforceUsage":      {valid: collyrobots.EnforceUsage(), text: "EnforceUsage()", needs: options{collyrobots.Purpose(usage.Search)}, perHost: true},
-		"TDMRep":            {valid: collyrobots.TDMRep(), text: "TDMRep()", perHost: true},
-		"EnforceRobotsTags": {valid: collyrobots.EnforceRobotsTags(), text: "EnforceRobotsTags()", perHost: true},
+		"EnforceUsage":    {valid: collyrobots.EnforceUsage(), text: "EnforceUsage()", needs: options{collyrobots.Purpose(usage.Search)}, perHost: true},
+		"TDMRep":          {valid: collyrobots.TDMRep(), text: "TDMRep()", perHost: true},
+		"EnforceNofollow": {valid: collyrobots.EnforceNofollow(), text: "EnforceNofollow()", perHost: true},
 		"Revalidate": {
 			valid: collyrobots.Revalidate(collyrobots.Revalidation{SkipFresh: true, OnUnchanged: onRequest}),
 			text:  "Revalidate(Revalidation{SkipFresh: true, OnUnchanged: ...})", needs: stored,
@@ -161,7 +161,7 @@ func everyOption(t *testing.T) map[string]optionCase {
 		"OnEvent":      {valid: collyrobots.OnEvent(onEvent), text: "OnEvent(...)", invalid: options{collyrobots.OnEvent(nil)}},
 		"OnEveryEvent": {valid: collyrobots.OnEveryEvent(onEvent), text: "OnEveryEvent(...)", invalid: options{collyrobots.OnEveryEvent(nil)}},
 		"Logger":       {valid: collyrobots.Logger(slog.Default()), text: "Logger(...)", invalid: options{collyrobots.Logger(nil)}},
-		"HTTPClient":   {valid: collyrobots.HTTPClient(new(http.Client)), text: "HTTPClient(...)", invalid: options{collyrobots.HTTPClient(nil)}},
+		"RobotsClient": {valid: collyrobots.RobotsClient(new(http.Client)), text: "RobotsClient(...)", invalid: options{collyrobots.RobotsClient(nil)}},
 		"PrivateNetworks": {
 			valid: collyrobots.PrivateNetworks(collyrobots.DenyAll), text: "PrivateNetworks(deny_all)",
 			invalid: options{collyrobots.PrivateNetworks(0), collyrobots.PrivateNetworks(3)},
@@ -265,14 +265,14 @@ func wantFault(t *testing.T, err error, option string) {
 func TestZeroSwitchesOff(t *testing.T) {
 	for _, test := range []struct{ on, off collyrobots.Option }{
 		{collyrobots.MinDelay(20 * time.Second), collyrobots.MinDelay(0)},
-		{collyrobots.MaxDelay(5 * time.Second), collyrobots.MaxDelay(0)},
-		{collyrobots.SkipAbove(5 * time.Second), collyrobots.SkipAbove(0)},
+		{collyrobots.MaxCrawlDelay(5 * time.Second), collyrobots.MaxCrawlDelay(0)},
+		{collyrobots.SkipCrawlDelayAbove(5 * time.Second), collyrobots.SkipCrawlDelayAbove(0)},
 		{collyrobots.Jitter(1), collyrobots.Jitter(0)},
 		{collyrobots.AdaptiveDelay(50), collyrobots.AdaptiveDelay(0)},
-		{collyrobots.MaxInFlight(3), collyrobots.MaxInFlight(0)},
+		{collyrobots.MaxInFlightPerHost(3), collyrobots.MaxInFlightPerHost(0)},
 		{collyrobots.RetryThrottled(1), collyrobots.RetryThrottled(0)},
-		{collyrobots.StopRefused(1), collyrobots.StopRefused(0)},
-		{collyrobots.MaxPages(2), collyrobots.MaxPages(0)},
+		{collyrobots.StopAfterRefusals(1), collyrobots.StopAfterRefusals(0)},
+		{collyrobots.MaxPagesPerHost(2), collyrobots.MaxPagesPerHost(0)},
 	} {
 		t.Run(test.on.String(), func(t *testing.T) {
 			without := crawled(t)
@@ -301,7 +301,7 @@ func crawled(t *testing.T, opts ...collyrobots.Option) (requests string) {
 	}
 	kit.InBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
 		c := kit.Start(t, web, kit.Async, opts...)
-		c.Impolite = true // MaxDelay shortens the delay
+		c.Impolite = true // MaxCrawlDelay shortens the delay
 		c.SetRequestTimeout(time.Minute)
 		for _, page := range []string{"slow", "1", "refused", "2", "busy"} {
 			c.Visit("http://a.test/" + page)
@@ -333,10 +333,10 @@ func TestContradictions(t *testing.T) {
 		{"HonorDelays", options{ignore, collyrobots.HonorDelays()}},
 		{"EnforceUsage", options{ignore, collyrobots.Purpose(usage.Search), collyrobots.EnforceUsage()}},
 		{"TDMRep", options{ignore, collyrobots.TDMRep()}},
-		{"MaxDelay", options{collyrobots.MinDelay(2 * time.Second), collyrobots.MaxDelay(time.Second)}},
-		{"SkipAbove", options{collyrobots.MinDelay(2 * time.Second), collyrobots.SkipAbove(time.Second)}},
-		{"MaxDelay", options{collyrobots.SkipAbove(time.Second), collyrobots.MaxDelay(time.Second)}},
-		{"MaxDelay", options{collyrobots.Polite(), collyrobots.MaxDelay(time.Millisecond)}},
+		{"MaxCrawlDelay", options{collyrobots.MinDelay(2 * time.Second), collyrobots.MaxCrawlDelay(time.Second)}},
+		{"SkipCrawlDelayAbove", options{collyrobots.MinDelay(2 * time.Second), collyrobots.SkipCrawlDelayAbove(time.Second)}},
+		{"MaxCrawlDelay", options{collyrobots.SkipCrawlDelayAbove(time.Second), collyrobots.MaxCrawlDelay(time.Second)}},
+		{"MaxCrawlDelay", options{collyrobots.Polite(), collyrobots.MaxCrawlDelay(time.Millisecond)}},
 	} {
 		wantFault(t, newError(collyrobots.ForHosts("a.test", test.opts...)), test.option)
 		var levels options // the same options, the last of them inside ForHosts
@@ -366,7 +366,7 @@ func TestOptionsAreLogged(t *testing.T) {
 		collyrobots.Polite(), collyrobots.MinDelay(2*time.Second), collyrobots.Jitter(0), collyrobots.HonorDelays(), denied, denied,
 		collyrobots.SignRequests(newSigner(t)),
 		collyrobots.ForHosts("a.test", collyrobots.RobotsTxt([]byte("User-agent: *\nDisallow: /secret\n")), collyrobots.MinDelay(0)),
-		collyrobots.ForHosts("b.test", collyrobots.MaxPages(5)))
+		collyrobots.ForHosts("b.test", collyrobots.MaxPagesPerHost(5)))
 	kit.Must(t, err)
 	kit.Must(t, p.Close())
 	var record struct {
@@ -376,9 +376,9 @@ func TestOptionsAreLogged(t *testing.T) {
 	}
 	kit.Must(t, json.Unmarshal(log.Bytes(), &record))
 	want := map[string]string{
-		"Logger": "...", "MinDelay": "2s", "Jitter": "0", "AdaptiveDelay": "1", "StopRefused": "5", "RetryThrottled": "3", "HonorDelays": "",
+		"Logger": "...", "MinDelay": "2s", "Jitter": "0", "AdaptiveDelay": "1", "StopAfterRefusals": "5", "RetryThrottled": "3", "HonorDelays": "",
 		"OnDenied": "...; ...", "SignRequests": "...",
-		"ForHosts": `"a.test", RobotsTxt(...), MinDelay(0s); "b.test", MaxPages(5)`,
+		"ForHosts": `"a.test", RobotsTxt(...), MinDelay(0s); "b.test", MaxPagesPerHost(5)`,
 	}
 	if record.Level != "DEBUG" || record.Msg != "options of the plugin" || fmt.Sprint(record.Options) != fmt.Sprint(want) {
 		t.Errorf("got %s", log.String())

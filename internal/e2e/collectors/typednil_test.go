@@ -178,7 +178,7 @@ func TestOptionsWithNilPointers(t *testing.T) {
 		"Store: the store is nil":                                             collyrobots.Store(dir),
 		"SharedPace: the Pacer is nil":                                        collyrobots.SharedPace(shared),
 		"Frontier: the urlstore.Store is nil":                                 collyrobots.Frontier(pages),
-		"HTTPClient: the Transport of the client is a nil pointer":            collyrobots.HTTPClient(&http.Client{Transport: (*http.Transport)(nil)}),
+		"RobotsClient: the Transport of the client is a nil pointer":          collyrobots.RobotsClient(&http.Client{Transport: (*http.Transport)(nil)}),
 		"Logger: the logger or its handler is nil":                            collyrobots.Logger(new(slog.Logger)),
 		"SignRequests: the Signer is nil or was not made by webbotauth.NewSi": collyrobots.SignRequests(nil),
 	} {

@@ -133,7 +133,7 @@ func (s *spider) build(d draw, opts []collyrobots.Option) bool {
 	s.transport = s.newTransport(d)
 	opts = append(opts, s.reporting(d, d.in(3))...)
 	if d.in(5) {
-		opts = append(opts, collyrobots.HTTPClient(&http.Client{Transport: s.web.Transport(), Timeout: pick(d, 0, 20*time.Second)}))
+		opts = append(opts, collyrobots.RobotsClient(&http.Client{Transport: s.web.Transport(), Timeout: pick(d, 0, 20*time.Second)}))
 	}
 	robots, err := collyrobots.New(opts...)
 	if err != nil {
@@ -312,7 +312,7 @@ func (s *spider) callbacks(d draw, i int, c *colly.Collector) {
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) {
 		to := e.Attr("href")
 		if later && chance(5, seed, "may", to) {
-			rec.add(source, "MayFollow %s: %s", to, faultOf(s.robots.MayFollow(e.Request, to)))
+			rec.add(source, "CheckLink %s: %s", to, faultOf(s.robots.CheckLink(e.Request, to)))
 		}
 		if other := s.collectors[hashOf(seed, to)%uint64(len(s.collectors))]; other != c && later && other.Async {
 			s.record(source, "Visit by another collector", to, func() error { return other.Visit(e.Request.AbsoluteURL(to)) })

@@ -34,10 +34,10 @@ var hostChoices = []choice{
 		return collyrobots.MinDelay(d.between(50*time.Millisecond, 3*time.Second))
 	}},
 	{8, func(d draw) collyrobots.Option {
-		return collyrobots.MaxDelay(d.between(200*time.Millisecond, 4*time.Second))
+		return collyrobots.MaxCrawlDelay(d.between(200*time.Millisecond, 4*time.Second))
 	}},
 	{10, func(d draw) collyrobots.Option {
-		return collyrobots.SkipAbove(d.between(500*time.Millisecond, 6*time.Second))
+		return collyrobots.SkipCrawlDelayAbove(d.between(500*time.Millisecond, 6*time.Second))
 	}},
 	{5, func(draw) collyrobots.Option { return collyrobots.HonorDelays() }},
 	{14, func(d draw) collyrobots.Option {
@@ -45,13 +45,13 @@ var hostChoices = []choice{
 	}},
 	{8, func(d draw) collyrobots.Option { return collyrobots.AdaptiveDelay(pick(d, 0.5, 1, 4)) }},
 	{7, func(draw) collyrobots.Option { return collyrobots.DelayFromEnd() }},
-	{6, func(d draw) collyrobots.Option { return collyrobots.MaxInFlight(1 + d.IntN(3)) }},
+	{6, func(d draw) collyrobots.Option { return collyrobots.MaxInFlightPerHost(1 + d.IntN(3)) }},
 	{8, func(d draw) collyrobots.Option {
 		return collyrobots.MaxBackOff(pick(d, 0, time.Second, 20*time.Second))
 	}},
 	{4, func(d draw) collyrobots.Option { return collyrobots.RetryThrottled(d.IntN(4)) }},
-	{5, func(d draw) collyrobots.Option { return collyrobots.StopRefused(d.IntN(4)) }},
-	{4, func(d draw) collyrobots.Option { return collyrobots.MaxPages(d.IntN(12)) }},
+	{5, func(d draw) collyrobots.Option { return collyrobots.StopAfterRefusals(d.IntN(4)) }},
+	{4, func(d draw) collyrobots.Option { return collyrobots.MaxPagesPerHost(d.IntN(12)) }},
 	{5, func(d draw) collyrobots.Option {
 		return collyrobots.Revalidate(collyrobots.Revalidation{SkipFresh: d.in(3), OnUnchanged: d.unchanged})
 	}},
@@ -69,7 +69,7 @@ var hostChoices = []choice{
 	}},
 	{10, func(draw) collyrobots.Option { return collyrobots.EnforceUsage() }},
 	{8, func(draw) collyrobots.Option { return collyrobots.TDMRep() }},
-	{5, func(draw) collyrobots.Option { return collyrobots.EnforceRobotsTags() }},
+	{5, func(draw) collyrobots.Option { return collyrobots.EnforceNofollow() }},
 	{30, func(draw) collyrobots.Option { return collyrobots.IgnoreRobotsWithPermission() }},
 }
 
@@ -170,7 +170,7 @@ func (w *world) options(d draw) []collyrobots.Option {
 		opts = append(opts, collyrobots.ForHosts(pattern, inner...))
 	}
 	if d.in(60) { // New reports the faults
-		opts = append(opts, collyrobots.MinDelay(-1), collyrobots.ForHosts("http://x", collyrobots.MaxPages(-2)), collyrobots.EnforceUsage())
+		opts = append(opts, collyrobots.MinDelay(-1), collyrobots.ForHosts("http://x", collyrobots.MaxPagesPerHost(-2)), collyrobots.EnforceUsage())
 	}
 	return append(w.newer(), opts...)
 }

@@ -54,7 +54,7 @@ func TestCallbacksOfDeniedPage(t *testing.T) {
 		"no method":           {visit: func(c *colly.Collector) { c.Request("", "http://a.test/closed", nil, nil, nil) }},
 		"no response":         {visit: get("http://down.test/")},
 		"no robots.txt":       {visit: get("http://busy.test/")},
-		"a delay":             {visit: get("http://slow.test/"), options: []collyrobots.Option{collyrobots.SkipAbove(time.Minute)}},
+		"a delay":             {visit: get("http://slow.test/"), options: []collyrobots.Option{collyrobots.SkipCrawlDelayAbove(time.Minute)}},
 		"a shard":             {visit: get("http://a.test/"), options: []collyrobots.Option{collyrobots.ShardByHost(1000, 0)}},
 		"an ended context":    {visit: func(c *colly.Collector) { end(c); c.Visit("http://a.test/") }},
 		"a context that ends": {visit: func(c *colly.Collector) { endAfter(c, time.Minute); c.Visit("http://slow.test/") }},

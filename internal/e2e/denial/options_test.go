@@ -13,20 +13,20 @@ import (
 // TestInvalidOptions checks that the error of New names each invalid option.
 func TestInvalidOptions(t *testing.T) {
 	cases := map[string]collyrobots.Option{
-		"ProductToken":   collyrobots.ProductToken("ExampleBot", "Example Bot/1.0"),
-		"MinDelay":       collyrobots.MinDelay(-1),
-		"MaxDelay":       collyrobots.MaxDelay(-1),
-		"SkipAbove":      collyrobots.SkipAbove(-1),
-		"FollowSitemaps": collyrobots.FollowSitemaps(collyrobots.Feed{Window: -1}),
-		"OnDenied":       collyrobots.OnDenied(nil),
-		"OnEvent":        collyrobots.OnEvent(nil),
-		"Store":          collyrobots.Store(nil),
-		"Logger":         collyrobots.Logger(nil),
-		"HTTPClient":     collyrobots.HTTPClient(nil),
-		"SignRequests":   collyrobots.SignRequests(nil),
-		"SharedPace":     collyrobots.SharedPace(nil),
-		"ShardByHost":    collyrobots.ShardByHost(3, 3),
-		"Option":         {},
+		"ProductToken":        collyrobots.ProductToken("ExampleBot", "Example Bot/1.0"),
+		"MinDelay":            collyrobots.MinDelay(-1),
+		"MaxCrawlDelay":       collyrobots.MaxCrawlDelay(-1),
+		"SkipCrawlDelayAbove": collyrobots.SkipCrawlDelayAbove(-1),
+		"FollowSitemaps":      collyrobots.FollowSitemaps(collyrobots.Feed{Window: -1}),
+		"OnDenied":            collyrobots.OnDenied(nil),
+		"OnEvent":             collyrobots.OnEvent(nil),
+		"Store":               collyrobots.Store(nil),
+		"Logger":              collyrobots.Logger(nil),
+		"RobotsClient":        collyrobots.RobotsClient(nil),
+		"SignRequests":        collyrobots.SignRequests(nil),
+		"SharedPace":          collyrobots.SharedPace(nil),
+		"ShardByHost":         collyrobots.ShardByHost(3, 3),
+		"Option":              {},
 	}
 	var all []collyrobots.Option
 	for name, o := range cases {

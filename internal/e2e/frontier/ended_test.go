@@ -30,7 +30,7 @@ func TestEnded(t *testing.T) {
 		"hangs.test":   {"/robots.txt": kit.NoDenys, "*": http.HandlerFunc(kit.Hang)},
 	}, func(t *testing.T, web *robotstest.Web) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		c := kit.Start(t, web, []colly.CollectorOption{colly.Async(), colly.StdlibContext(ctx)}, collyrobots.StopRefused(1), collyrobots.ForHosts("budget.test", collyrobots.MaxPages(2)))
+		c := kit.Start(t, web, []colly.CollectorOption{colly.Async(), colly.StdlibContext(ctx)}, collyrobots.StopAfterRefusals(1), collyrobots.ForHosts("budget.test", collyrobots.MaxPagesPerHost(2)))
 		c.SetRequestTimeout(time.Hour)
 		if s := c.Robots.Stats(); s.Ended != nil {
 			t.Errorf("a crawl that has not begun: %v", s.Ended)
@@ -137,8 +137,8 @@ func TestEndedByLimitWithFrontier(t *testing.T) {
 			}, func(t *testing.T, web *robotstest.Web) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				c := kit.Start(t, web, []colly.CollectorOption{colly.Async(), colly.StdlibContext(ctx)}, collyrobots.StopRefused(2),
-					collyrobots.ForHosts("budget.test", collyrobots.MaxPages(2)), collyrobots.Frontier(kit.NewMemoryStore()))
+				c := kit.Start(t, web, []colly.CollectorOption{colly.Async(), colly.StdlibContext(ctx)}, collyrobots.StopAfterRefusals(2),
+					collyrobots.ForHosts("budget.test", collyrobots.MaxPagesPerHost(2)), collyrobots.Frontier(kit.NewMemoryStore()))
 				for _, host := range []string{"budget", "refused", "slow"} {
 					for i := range 4 {
 						c.Visit(fmt.Sprintf("http://%s.test/%d", host, i))

@@ -255,13 +255,13 @@ func TestUnchangedWithOtherOptions(t *testing.T) {
 		unchanged int
 		requests  string
 	}{
-		"MaxPages counts a 304": {
-			header: `ETag: "1"`, options: []collyrobots.Option{collyrobots.MaxPages(1)}, visits: "/1 /2",
+		"MaxPagesPerHost counts a 304": {
+			header: `ETag: "1"`, options: []collyrobots.Option{collyrobots.MaxPagesPerHost(1)}, visits: "/1 /2",
 			unchanged: 1, requests: `GET /1 "1" = 304`,
 		},
-		"MaxPages does not count a fresh page": {
+		"MaxPagesPerHost does not count a fresh page": {
 			header: `ETag: "1"; Cache-Control: max-age=3600; Date: Sat, 01 Jan 2000 00:00:00 GMT`, visits: "/1 /2 /new",
-			options: []collyrobots.Option{collyrobots.Revalidate(collyrobots.Revalidation{SkipFresh: true}), collyrobots.MaxPages(1)}, unchanged: 2, requests: "GET /new = 200",
+			options: []collyrobots.Option{collyrobots.Revalidate(collyrobots.Revalidation{SkipFresh: true}), collyrobots.MaxPagesPerHost(1)}, unchanged: 2, requests: "GET /new = 200",
 		},
 		"Retry of a fresh page": {
 			header: `ETag: "1"; Cache-Control: max-age=3600; Date: Sat, 01 Jan 2000 00:00:00 GMT`, visits: "/1",
@@ -269,7 +269,7 @@ func TestUnchangedWithOtherOptions(t *testing.T) {
 			unchanged: 1, requests: "GET /1 = 200",
 		},
 		"the tags of the page": {
-			header: `ETag: "1"; X-Robots-Tag: noindex, nofollow`, options: []collyrobots.Option{collyrobots.EnforceRobotsTags()}, visits: "/1 /2",
+			header: `ETag: "1"; X-Robots-Tag: noindex, nofollow`, options: []collyrobots.Option{collyrobots.EnforceNofollow()}, visits: "/1 /2",
 			unchanged: 2, requests: `GET /1 "1" = 304, GET /2 "1" = 304`,
 		},
 		"a compressed page": {
@@ -310,7 +310,7 @@ func TestUnchangedWithOtherOptions(t *testing.T) {
 				if s.Totals.Unchanged != test.unchanged || s.Totals.Refusals != 0 || s.RobotsTags != (report.RobotsTagStats{}) {
 					t.Errorf("stats %+v", s)
 				}
-				if calls := v.since(); strings.Contains(calls, "error") && !strings.Contains(name, "MaxPages") {
+				if calls := v.since(); strings.Contains(calls, "error") && !strings.Contains(name, "MaxPagesPerHost") {
 					t.Errorf("calls %s", calls)
 				}
 			})

@@ -220,6 +220,6 @@ func NewTurns(t *testing.T, web *robotstest.Web, opts ...collyrobots.Option) *co
 	t.Helper()
 	next := web.Transport()
 	t.Cleanup(next.CloseIdleConnections)
-	p, _ := NewRobots(t, web, append(opts, collyrobots.HTTPClient(&http.Client{Transport: next}))...)
+	p, _ := NewRobots(t, web, append(opts, collyrobots.RobotsClient(&http.Client{Transport: next}))...)
 	return p
 }

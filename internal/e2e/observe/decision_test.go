@@ -78,7 +78,7 @@ var reasonCases = []struct {
 	{"broken.test", 503, report.ReasonUnreachable, nil},
 	{"dropped.test", kit.Drop, report.ReasonUnreachable, nil},
 	{"down.test", kit.Drop, report.ReasonSiteDown, []collyrobots.Option{collyrobots.Dialect(dialect.CocCoc())}},
-	{"slow.test", "User-agent: *\nCrawl-delay: 3600", report.ReasonDelay, []collyrobots.Option{collyrobots.SkipAbove(time.Minute)}},
+	{"slow.test", "User-agent: *\nCrawl-delay: 3600", report.ReasonDelay, []collyrobots.Option{collyrobots.SkipCrawlDelayAbove(time.Minute)}},
 	{"own.test", "User-agent: *\nDisallow: /", report.ReasonIgnored, []collyrobots.Option{collyrobots.IgnoreRobotsWithPermission()}},
 	{"temoto.test", "User-agent: *\nDisallow: /p", report.ReasonRule, []collyrobots.Option{collyrobots.Dialect(dialect.Temoto())}},
 	{"lax.test", 503, report.ReasonNoRobots, []collyrobots.Option{collyrobots.WhenUnreachable(collyrobots.AllowAll)}},

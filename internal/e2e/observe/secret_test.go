@@ -68,7 +68,7 @@ func TestPasswordsAreNeverPrinted(t *testing.T) {
 							}
 						}),
 						collyrobots.Shadow(dialect.All()...),
-						collyrobots.SkipAbove(time.Minute),
+						collyrobots.SkipCrawlDelayAbove(time.Minute),
 						collyrobots.Store(store.Memory()),
 						collyrobots.FollowSitemaps(collyrobots.Feed{Since: time.Now(), WellKnown: true, Resume: true}),
 					}

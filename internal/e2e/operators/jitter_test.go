@@ -25,7 +25,7 @@ func TestJitterOnTheWire(t *testing.T) {
 		{"MinDelay", kit.NoDenys, []collyrobots.Option{collyrobots.MinDelay(s), collyrobots.Jitter(0.5)}, s, 3 * s / 2},
 		{"Crawl-delay", crawl, []collyrobots.Option{collyrobots.Jitter(1)}, 2 * s, 4 * s},
 		{"Request-rate", "User-agent: *\nRequest-rate: 1/3\n", []collyrobots.Option{collyrobots.Jitter(1), collyrobots.HonorDelays()}, 3 * s, 6 * s},
-		{"MaxDelay", crawl, []collyrobots.Option{collyrobots.MaxDelay(s), collyrobots.Jitter(1)}, s, 2 * s},
+		{"MaxCrawlDelay", crawl, []collyrobots.Option{collyrobots.MaxCrawlDelay(s), collyrobots.Jitter(1)}, s, 2 * s},
 		{"PaceBy", crawl, []collyrobots.Option{collyrobots.PaceBy(collyrobots.ByDomain), collyrobots.Jitter(1)}, 2 * s, 4 * s},
 		{"ForHosts", crawl, []collyrobots.Option{collyrobots.ForHosts("a.*", collyrobots.Jitter(0.5))}, 2 * s, 3 * s},
 		{"ForHosts switches it off", crawl, []collyrobots.Option{collyrobots.Jitter(1), collyrobots.ForHosts("a.*", collyrobots.Jitter(0))}, 2 * s, 2 * s},
@@ -50,7 +50,7 @@ func TestJitterOnTheWire(t *testing.T) {
 					}
 				}))
 				c := kit.Start(t, web, kit.Async, test.opts...)
-				c.Impolite = test.most == 0 || test.name == "MaxDelay"
+				c.Impolite = test.most == 0 || test.name == "MaxCrawlDelay"
 				for i := range 8 {
 					c.Visit(fmt.Sprint("http://a.test/", i))
 				}

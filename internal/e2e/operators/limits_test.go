@@ -18,7 +18,7 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-// These tests use StopRefused and MaxPages together with other features.
+// These tests use StopAfterRefusals and MaxPagesPerHost together with other features.
 
 // TestRandomBudgets crawls hosts whose connections fail at random and whose pages are aborted at
 // random, and checks that no host gets too many pages, that the count is that of the access log,
@@ -34,7 +34,7 @@ func TestRandomBudgets(t *testing.T) {
 		}, func(t *testing.T, web *robotstest.Web) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			c := kit.Start(t, web, []colly.CollectorOption{colly.Async(), colly.AllowURLRevisit(), colly.StdlibContext(ctx)}, collyrobots.MaxPages(limit), collyrobots.StopRefused(1+random.IntN(5)))
+			c := kit.Start(t, web, []colly.CollectorOption{colly.Async(), colly.AllowURLRevisit(), colly.StdlibContext(ctx)}, collyrobots.MaxPagesPerHost(limit), collyrobots.StopAfterRefusals(1+random.IntN(5)))
 			kit.Limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: 1 + random.IntN(8)})
 			var mu sync.Mutex
 			roll := func(n int) bool {

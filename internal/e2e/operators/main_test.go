@@ -1,4 +1,5 @@
-// Package operators tests the options for operators of crawlers, such as MaxPages and CrawlHours.
+// Package operators tests the options for operators of crawlers, such as MaxPagesPerHost and
+// CrawlHours.
 package operators
 
 import (

@@ -30,7 +30,7 @@ func TestMaxRateOnTheWire(t *testing.T) {
 		{"a longer MinDelay", kit.NoDenys, []collyrobots.Option{collyrobots.MinDelay(4 * time.Second)}, "0 1 2 4 5 6 8 9 10"},
 		{"a longer Crawl-delay", delay, nil, "0 1 2 4 5 6 8 9 10"},
 		{"PaceBy", kit.NoDenys, []collyrobots.Option{collyrobots.PaceBy(collyrobots.ByDomain), collyrobots.MinDelay(4 * time.Second)}, "0 1 2 4 5 6 8 9 10"},
-		{"MaxInFlight", kit.NoDenys, []collyrobots.Option{collyrobots.MaxInFlight(1)}, "0 1 2 3 4 5 6 7 8"},
+		{"MaxInFlightPerHost", kit.NoDenys, []collyrobots.Option{collyrobots.MaxInFlightPerHost(1)}, "0 1 2 3 4 5 6 7 8"},
 		{"SharedPace", kit.NoDenys, []collyrobots.Option{collyrobots.MinDelay(4 * time.Second)}, "0 1 2 4 5 6 8 9 10"},
 		{"Frontier", kit.NoDenys, nil, "0 1 2 3 4 5 6 7 8"},
 		{"Frontier and Crawl-delay", delay, nil, "0 1 2 4 5 6 8 9 10"},

@@ -39,13 +39,13 @@ func TestPolite(t *testing.T) {
 			"0s /robots.txt, 1s /0, 2s /1, 3s /2, 4s /3, 5s /4, 6s /5", 0},
 		{"switched off in ForHosts", "x", []collyrobots.Option{polite, collyrobots.ForHosts("a.test", exact, collyrobots.MinDelay(0))},
 			"0s /robots.txt, 0s /0, 0s /1, 0s /2, 0s /3, 0s /4, 0s /5", 0},
-		{"AdaptiveDelay", kit.Takes(5*s/2, "x"), []collyrobots.Option{polite, exact, collyrobots.MaxInFlight(9)},
+		{"AdaptiveDelay", kit.Takes(5*s/2, "x"), []collyrobots.Option{polite, exact, collyrobots.MaxInFlightPerHost(9)},
 			"0s /robots.txt, 1s /0, 2s /1, 3s /2, 4s /3, 6.125s /4, 8.438s /5", 0},
-		{"AdaptiveDelay is switched off", kit.Takes(3*s, "x"), []collyrobots.Option{polite, exact, collyrobots.AdaptiveDelay(0), collyrobots.MaxInFlight(9)},
+		{"AdaptiveDelay is switched off", kit.Takes(3*s, "x"), []collyrobots.Option{polite, exact, collyrobots.AdaptiveDelay(0), collyrobots.MaxInFlightPerHost(9)},
 			"0s /robots.txt, 1s /0, 2s /1, 3s /2, 4s /3, 5s /4, 6s /5", 0},
-		{"StopRefused", http.StatusForbidden, []collyrobots.Option{polite, exact},
+		{"StopAfterRefusals", http.StatusForbidden, []collyrobots.Option{polite, exact},
 			"0s /robots.txt, 1s /0, 2s /1, 3s /2, 4s /3, 5s /4", 1},
-		{"StopRefused is switched off", http.StatusForbidden, []collyrobots.Option{polite, exact, collyrobots.StopRefused(0)},
+		{"StopAfterRefusals is switched off", http.StatusForbidden, []collyrobots.Option{polite, exact, collyrobots.StopAfterRefusals(0)},
 			"0s /robots.txt, 1s /0, 2s /1, 3s /2, 4s /3, 5s /4, 6s /5", 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -143,8 +143,8 @@ func testRequestsInFlight(t *testing.T, start kit.Starter) {
 	}{
 		{"no delay", kit.NoDenys, nil, 4, 0},
 		{"one under a delay", "User-agent: *\nCrawl-delay: 0.1", nil, 1, 300 * time.Millisecond},
-		{"MaxInFlight", "User-agent: *\nCrawl-delay: 0.1", []collyrobots.Option{collyrobots.MaxInFlight(2)}, 2, 100 * time.Millisecond},
-		{"MaxInFlight without a delay", kit.NoDenys, []collyrobots.Option{collyrobots.MaxInFlight(3)}, 3, 0},
+		{"MaxInFlightPerHost", "User-agent: *\nCrawl-delay: 0.1", []collyrobots.Option{collyrobots.MaxInFlightPerHost(2)}, 2, 100 * time.Millisecond},
+		{"MaxInFlightPerHost without a delay", kit.NoDenys, []collyrobots.Option{collyrobots.MaxInFlightPerHost(3)}, 3, 0},
 		{"DelayFromEnd", "User-agent: *\nCrawl-delay: 0.1", []collyrobots.Option{collyrobots.DelayFromEnd()}, 1, 400 * time.Millisecond},
 	}
 	for _, tc := range cases {
@@ -165,7 +165,7 @@ func testRequestsInFlight(t *testing.T, start kit.Starter) {
 				}
 				log := web.Log("a.test")[1:] // robots.txt is answered at once
 				for i := 1; i < len(log); i++ {
-					if gap := log[i].Time.Sub(log[i-1].Time); gap < tc.gap && tc.name != "MaxInFlight" {
+					if gap := log[i].Time.Sub(log[i-1].Time); gap < tc.gap && tc.name != "MaxInFlightPerHost" {
 						t.Errorf("gap %v, want at least %v", gap, tc.gap)
 					}
 				}

@@ -145,14 +145,14 @@ func TestGroupsUnderAttack(t *testing.T) {
 	}
 	for seed := range seeds {
 		for name, options := range map[string][]collyrobots.Option{
-			"plain":         nil,
-			"MaxInFlight 1": {collyrobots.MaxInFlight(1)},
-			"MaxInFlight 3": {collyrobots.MaxInFlight(3), collyrobots.RetryThrottled(2)},
-			"from the end":  {collyrobots.DelayFromEnd()},
-			"sitemaps":      {collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.ScopeAny, Window: 4})},
-			"retries":       {collyrobots.RetryThrottled(2)},
-			"adaptive":      {collyrobots.AdaptiveDelay(2)},
-			"shared":        {}, // the Pacer is made in the bubble
+			"plain":                nil,
+			"MaxInFlightPerHost 1": {collyrobots.MaxInFlightPerHost(1)},
+			"MaxInFlightPerHost 3": {collyrobots.MaxInFlightPerHost(3), collyrobots.RetryThrottled(2)},
+			"from the end":         {collyrobots.DelayFromEnd()},
+			"sitemaps":             {collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.ScopeAny, Window: 4})},
+			"retries":              {collyrobots.RetryThrottled(2)},
+			"adaptive":             {collyrobots.AdaptiveDelay(2)},
+			"shared":               {}, // the Pacer is made in the bubble
 		} {
 			t.Run(fmt.Sprint(name, seed), func(t *testing.T) { attackGroup(t, rand.New(rand.NewPCG(seed, 5)), name, options) })
 		}

@@ -165,7 +165,7 @@ func countingSettings(t *testing.T, seed int) (options []colly.CollectorOption, 
 		{7, 3, func() collyrobots.Option {
 			return collyrobots.ForHosts("*", collyrobots.MinDelay(time.Second), collyrobots.DelayFromEnd())
 		}},
-		{7, 4, func() collyrobots.Option { return collyrobots.MaxInFlight(2) }},
+		{7, 4, func() collyrobots.Option { return collyrobots.MaxInFlightPerHost(2) }},
 		{6, 5, func() collyrobots.Option { return collyrobots.ShardByHost(2, 0) }},
 	} {
 		if seed%o.in == o.is {

@@ -117,7 +117,7 @@ func (w *waits) options(t *testing.T) []collyrobots.Option {
 	opts := []collyrobots.Option{
 		collyrobots.MinDelay(w.delay),
 		collyrobots.Jitter(w.jitter),
-		collyrobots.MaxInFlight(w.inFlight),
+		collyrobots.MaxInFlightPerHost(w.inFlight),
 		collyrobots.RetryThrottled(1),
 		collyrobots.MaxBackOff(time.Minute),
 	}

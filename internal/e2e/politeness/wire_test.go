@@ -181,7 +181,7 @@ func testDelayBetweenArrivalsInFlight(t *testing.T, start kit.Starter) {
 		t.Run(name, func(t *testing.T) {
 			a := robotstest.Pages(7, "User-agent: *\nCrawl-delay: 0.5\n")
 			kit.InBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
-				c := start(t, web, kit.Async, collyrobots.MaxInFlight(3))
+				c := start(t, web, kit.Async, collyrobots.MaxInFlightPerHost(3))
 				slow(c)
 				for i := range 7 {
 					c.Visit(fmt.Sprint("http://a.test/", i))

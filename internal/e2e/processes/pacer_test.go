@@ -69,7 +69,7 @@ func TestProcessesShareOnePace(t *testing.T) {
 		"Crawl-delay":            {"User-agent: *\nCrawl-delay: 10\n", nil, 10 * time.Second},
 		"MinDelay":               {kit.NoDenys, []collyrobots.Option{collyrobots.MinDelay(time.Second)}, time.Second},
 		"DelayFromEnd":           {kit.NoDenys, []collyrobots.Option{collyrobots.MinDelay(time.Second), collyrobots.DelayFromEnd()}, time.Second},
-		"MaxInFlight":            {kit.NoDenys, []collyrobots.Option{collyrobots.MinDelay(time.Second), collyrobots.MaxInFlight(3)}, time.Second},
+		"MaxInFlightPerHost":     {kit.NoDenys, []collyrobots.Option{collyrobots.MinDelay(time.Second), collyrobots.MaxInFlightPerHost(3)}, time.Second},
 		"longer than a lease":    {"User-agent: *\nCrawl-delay: 100\n", nil, 100 * time.Second},
 		"shorter than a request": {"User-agent: *\nCrawl-delay: 0.01\n", nil, 10 * time.Millisecond},
 	} {

@@ -77,7 +77,7 @@ var namesPrograms = []program{
 		options: func(*kit.Run) []collyrobots.Option {
 			var options []collyrobots.Option
 			for i := range 10 {
-				options = append(options, collyrobots.ForHosts(fmt.Sprintf("h%d.test", i), collyrobots.Dialect(dialect.RFC9309()), collyrobots.MaxDelay(time.Duration(100+i)*time.Second)))
+				options = append(options, collyrobots.ForHosts(fmt.Sprintf("h%d.test", i), collyrobots.Dialect(dialect.RFC9309()), collyrobots.MaxCrawlDelay(time.Duration(100+i)*time.Second)))
 			}
 			return options
 		},

@@ -84,7 +84,7 @@ var operatorPrograms = []program{
 				}
 			})}}
 		}, options: func(*kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.StopRefused(2), collyrobots.MaxPages(6)}
+			return []collyrobots.Option{collyrobots.StopAfterRefusals(2), collyrobots.MaxPagesPerHost(6)}
 		}, run: func(p *kit.Run) {
 			c := p.New()
 			visit(c, "/1")
@@ -98,7 +98,7 @@ var operatorPrograms = []program{
 		}},
 	{name: "retries refused pages without a bound", outcomes: "failed 403: /1 /2; refused: /1 x10 /2 x10",
 		aborts: 2, sites: func() robotstest.Sites { return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": 403}} }, options: func(*kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.StopRefused(2), collyrobots.MaxPages(3)}
+			return []collyrobots.Option{collyrobots.StopAfterRefusals(2), collyrobots.MaxPagesPerHost(3)}
 		}, run: func(p *kit.Run) {
 			c := p.Collector(kit.Async...)
 			c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
@@ -108,7 +108,7 @@ var operatorPrograms = []program{
 		}},
 	{name: "retries pages over the budget without a bound", outcomes: "budget: /1 x10 /2 x10; failed 500: /1 x3",
 		aborts: 2, sites: func() robotstest.Sites { return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": 500}} }, options: func(*kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.MaxPages(3), collyrobots.EnforceRobotsTags()}
+			return []collyrobots.Option{collyrobots.MaxPagesPerHost(3), collyrobots.EnforceNofollow()}
 		}, run: func(p *kit.Run) {
 			c := p.Collector()
 			c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
@@ -117,7 +117,7 @@ var operatorPrograms = []program{
 		}},
 	{name: "HEAD first", outcomes: "budget: /2 /3; done: /1 x2 /2",
 		sites: func() robotstest.Sites { return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": "x"}} }, options: func(*kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.MaxPages(3), collyrobots.StopRefused(1)}
+			return []collyrobots.Option{collyrobots.MaxPagesPerHost(3), collyrobots.StopAfterRefusals(1)}
 		}, run: func(p *kit.Run) {
 			c := p.Collector()
 			c.CheckHead = true
@@ -129,7 +129,7 @@ var operatorPrograms = []program{
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "/": robotstest.Page("/1", "/2"), "/1": withETag(nofollow("/3")), "/2": withETag(robotstest.Page("/4", "/closed")), "/4": withETag(robotstest.Page())}}
 		},
 		options: func(p *kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{revalidate(p), collyrobots.EnforceRobotsTags()}
+			return []collyrobots.Option{revalidate(p), collyrobots.EnforceNofollow()}
 		}, run: func(p *kit.Run) {
 			for range 2 {
 				c := p.New()
@@ -143,7 +143,7 @@ var operatorPrograms = []program{
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": fresh("x")}}
 		},
 		options: func(p *kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{skipFresh(p), collyrobots.MaxPages(2)}
+			return []collyrobots.Option{skipFresh(p), collyrobots.MaxPagesPerHost(2)}
 		}, run: func(p *kit.Run) {
 			c := p.New(colly.AllowURLRevisit())
 			for range 5 {
@@ -155,7 +155,7 @@ var operatorPrograms = []program{
 	{name: "aborted after the headers is not recorded", records: true, outcomes: "done: /1; failed Aborted after receiving response headers: /1",
 		sites: func() robotstest.Sites { return robotstest.Sites{"a.test": {"/robots.txt": 404, "*": fresh("x")}} },
 		options: func(p *kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{skipFresh(p), collyrobots.MaxPages(9)}
+			return []collyrobots.Option{skipFresh(p), collyrobots.MaxPagesPerHost(9)}
 		}, run: func(p *kit.Run) {
 			for i := range 2 {
 				c := p.Collector()
@@ -173,7 +173,7 @@ var operatorPrograms = []program{
 		return robotstest.Sites{"a.test": {"/robots.txt": 404, "*": fresh(robotstest.Page("/x"))}}
 	},
 		options: func(p *kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{skipFresh(p), collyrobots.EnforceRobotsTags()}
+			return []collyrobots.Option{skipFresh(p), collyrobots.EnforceNofollow()}
 		}, run: func(p *kit.Run) {
 			for range 2 {
 				c := p.New()
@@ -196,7 +196,7 @@ var operatorPrograms = []program{
 				fresh("short")(w, r)
 			})}}
 		}, options: func(p *kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{skipFresh(p), collyrobots.StopRefused(1)}
+			return []collyrobots.Option{skipFresh(p), collyrobots.StopAfterRefusals(1)}
 		}, run: func(p *kit.Run) {
 			for range 2 {
 				c := p.New()
@@ -213,7 +213,7 @@ var operatorPrograms = []program{
 				io.WriteString(w, "<html><a href='/2' rel=nofollow>x")
 			})}}
 		}, options: func(p *kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{skipFresh(p), collyrobots.EnforceRobotsTags()}
+			return []collyrobots.Option{skipFresh(p), collyrobots.EnforceNofollow()}
 		}, run: func(p *kit.Run) {
 			for range 2 {
 				c := p.New(colly.DetectCharset())
@@ -226,7 +226,7 @@ var operatorPrograms = []program{
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "/": nofollow("/1") + robotstest.Page("/2"), "/2": robotstest.Page("/1"), "*": "x"}}
 		},
-		options: func(*kit.Run) []collyrobots.Option { return []collyrobots.Option{collyrobots.EnforceRobotsTags()} }, run: func(p *kit.Run) {
+		options: func(*kit.Run) []collyrobots.Option { return []collyrobots.Option{collyrobots.EnforceNofollow()} }, run: func(p *kit.Run) {
 			c := p.Collector()
 			kit.Must(p.T, c.SetStorage(&storage.InMemoryStorage{}))
 			p.Attach(p.Count(c))
@@ -238,7 +238,7 @@ var operatorPrograms = []program{
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "/": nofollow("/1", "/2"), "*": "x"}}
 		},
 		options: func(*kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.EnforceRobotsTags(), collyrobots.MaxPages(2)}
+			return []collyrobots.Option{collyrobots.EnforceNofollow(), collyrobots.MaxPagesPerHost(2)}
 		}, run: func(p *kit.Run) {
 			c := p.New()
 			detail := p.New()
@@ -258,7 +258,7 @@ var operatorPrograms = []program{
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": "x"}, "b.a.test": {"/robots.txt": 404, "*": 403}}
 		},
 		options: func(*kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.PaceBy(collyrobots.ByDomain), collyrobots.StopRefused(2), collyrobots.MaxPages(3)}
+			return []collyrobots.Option{collyrobots.PaceBy(collyrobots.ByDomain), collyrobots.StopAfterRefusals(2), collyrobots.MaxPagesPerHost(3)}
 		}, run: func(p *kit.Run) {
 			c := p.New()
 			for i := range 6 {
@@ -281,7 +281,7 @@ var operatorPrograms = []program{
 	{name: "shutdown while the hosts are closed", outcomes: "canceled: /1 /2 /3",
 		sites: func() robotstest.Sites { return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": "x"}} },
 		options: func(*kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.CrawlHours("05:00", "06:00", time.UTC), collyrobots.MaxPages(2), collyrobots.Purpose(usage.Search), collyrobots.TDMRep()}
+			return []collyrobots.Option{collyrobots.CrawlHours("05:00", "06:00", time.UTC), collyrobots.MaxPagesPerHost(2), collyrobots.Purpose(usage.Search), collyrobots.TDMRep()}
 		}, run: func(p *kit.Run) {
 			ctx, cancel := context.WithCancel(context.Background())
 			c := p.New(colly.Async(), colly.StdlibContext(ctx))
@@ -293,7 +293,7 @@ var operatorPrograms = []program{
 	{name: "hours and a stop", outcomes: "failed 403: /1 /2 /5; refused: /3 /4 /6",
 		sites: func() robotstest.Sites { return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": 403}} },
 		options: func(*kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.CrawlHours("05:00", "05:30", time.UTC), collyrobots.StopRefused(2)}
+			return []collyrobots.Option{collyrobots.CrawlHours("05:00", "05:30", time.UTC), collyrobots.StopAfterRefusals(2)}
 		}, run: func(p *kit.Run) {
 			c := p.New(kit.Async...)
 			visit(c, "/1", "/2", "/3", "/4")
@@ -312,7 +312,7 @@ var operatorPrograms = []program{
 				io.WriteString(w, twoSeconds)
 			}), "*": "x"}}
 		}, options: func(*kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.WhenForbidden(collyrobots.DenyAll), collyrobots.MaxPages(3)}
+			return []collyrobots.Option{collyrobots.WhenForbidden(collyrobots.DenyAll), collyrobots.MaxPagesPerHost(3)}
 		}, impolite: true, run: func(p *kit.Run) {
 			c := p.Collector()
 			c.SetCookies("http://a.test/", []*http.Cookie{{Name: "s", Value: "1", Path: "/"}})
@@ -327,7 +327,7 @@ var operatorPrograms = []program{
 			return robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /", "/": nofollow("/x"), "*": "x"}}
 		}, impolite: true,
 		options: func(*kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(), collyrobots.TDMRep(), collyrobots.EnforceRobotsTags(), collyrobots.ForHosts("a.test", collyrobots.RobotsTxt([]byte("User-agent: *\nCrawl-delay: 3\nContent-Usage: train-ai=y\nContent-Usage: /ai train-ai=n\nDisallow: /closed\n")), collyrobots.MaxPages(2))}
+			return []collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(), collyrobots.TDMRep(), collyrobots.EnforceNofollow(), collyrobots.ForHosts("a.test", collyrobots.RobotsTxt([]byte("User-agent: *\nCrawl-delay: 3\nContent-Usage: train-ai=y\nContent-Usage: /ai train-ai=n\nDisallow: /closed\n")), collyrobots.MaxPagesPerHost(2))}
 		}, run: func(p *kit.Run) {
 			c := p.New()
 			follow(c)
@@ -338,7 +338,7 @@ var operatorPrograms = []program{
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds + "Sitemap: http://a.test/s.xml\n", "/s.xml": robotstest.Sitemap("http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4", "http://a.test/closed"), "*": withETag("x")}}
 		},
 		options: func(p *kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true}), collyrobots.MaxPages(2), revalidate(p)}
+			return []collyrobots.Option{collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true}), collyrobots.MaxPagesPerHost(2), revalidate(p)}
 		}, run: func(p *kit.Run) {
 			for i := range 3 {
 				c := p.New()
@@ -350,7 +350,7 @@ var operatorPrograms = []program{
 	{name: "a slow event function and Close", outcomes: "budget: /4; done: /1 /2 /3",
 		sites: func() robotstest.Sites { return robotstest.Sites{"a.test": {"/robots.txt": 404, "*": "x"}} },
 		options: func(*kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.OnEveryEvent(func(collyrobots.Event) { time.Sleep(time.Second) }), collyrobots.MaxPages(3)}
+			return []collyrobots.Option{collyrobots.OnEveryEvent(func(collyrobots.Event) { time.Sleep(time.Second) }), collyrobots.MaxPagesPerHost(3)}
 		}, run: func(p *kit.Run) {
 			c := p.New()
 			visit(c, "/1", "/2", "/3", "/4")
@@ -365,7 +365,7 @@ var operatorPrograms = []program{
 				io.WriteString(w, robotstest.Page("/2"))
 			}), "*": "x"}}
 		}, options: func(*kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.StopRefused(2), collyrobots.EnforceRobotsTags(), collyrobots.MaxPages(4)}
+			return []collyrobots.Option{collyrobots.StopAfterRefusals(2), collyrobots.EnforceNofollow(), collyrobots.MaxPagesPerHost(4)}
 		}, run: func(p *kit.Run) {
 			c := p.Collector()
 			c.ParseHTTPErrorResponse = true
@@ -378,7 +378,7 @@ var operatorPrograms = []program{
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": fresh(robotstest.Page())}}
 		},
 		options: func(p *kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{skipFresh(p), collyrobots.MaxPages(2), collyrobots.EnforceRobotsTags()}
+			return []collyrobots.Option{skipFresh(p), collyrobots.MaxPagesPerHost(2), collyrobots.EnforceNofollow()}
 		}, run: func(p *kit.Run) {
 			dir, err := os.MkdirTemp("", "cache")
 			kit.Must(p.T, err)
@@ -394,7 +394,7 @@ var operatorPrograms = []program{
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "/": nofollow("/1", "/2"), "*": fresh("x")}}
 		}, impolite: true,
 		options: func(p *kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{skipFresh(p), collyrobots.EnforceRobotsTags(), collyrobots.MaxPages(3)}
+			return []collyrobots.Option{skipFresh(p), collyrobots.EnforceNofollow(), collyrobots.MaxPagesPerHost(3)}
 		}, run: func(p *kit.Run) {
 			c := p.New(colly.AllowURLRevisit())
 			follow(c)
@@ -409,7 +409,7 @@ var operatorPrograms = []program{
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": withETag("x")}}
 		},
 		options: func(p *kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.Revalidate(collyrobots.Revalidation{OnUnchanged: func(r *colly.Request) { p.End(r, "unchanged"); r.Retry() }}), collyrobots.MaxPages(4)}
+			return []collyrobots.Option{collyrobots.Revalidate(collyrobots.Revalidation{OnUnchanged: func(r *colly.Request) { p.End(r, "unchanged"); r.Retry() }}), collyrobots.MaxPagesPerHost(4)}
 		}, run: func(p *kit.Run) {
 			p.Plug()
 			c := p.New(colly.AllowURLRevisit())

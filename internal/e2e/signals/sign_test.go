@@ -460,7 +460,7 @@ func TestThrottledRequestIsNotSentAgain(t *testing.T) {
 func TestAcquireDoesNotSign(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nCrawl-delay: 5\n")}, func(t *testing.T, web *robotstest.Web) {
 		signer := newSigner(t, webbotauth.Draft)
-		p, _ := kit.NewRobots(t, web, collyrobots.SignRequests(signer), collyrobots.HTTPClient(&http.Client{Transport: web.Transport()}))
+		p, _ := kit.NewRobots(t, web, collyrobots.SignRequests(signer), collyrobots.RobotsClient(&http.Client{Transport: web.Transport()}))
 		req, err := http.NewRequest("GET", "http://a.test/1", nil)
 		kit.Must(t, err)
 		turn, err := p.Acquire(t.Context(), req)

@@ -14,7 +14,7 @@ import (
 // TestFrontier checks what the page shows of the pages that wait on disk, in windows of three
 // widths.
 func TestFrontier(t *testing.T) {
-	f, err := frontier.Open(t.TempDir(), frontier.MaxPages(30), frontier.Logger(slog.New(slog.DiscardHandler)))
+	f, err := frontier.Open(t.TempDir(), frontier.MaxRecordedPerHost(30), frontier.Logger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -67,16 +67,16 @@ var operatorStates = []struct {
 		"5 s Crawl-delay, robots.txt line 2 shares its pace with 499 other hosts (192.0.2.7)"},
 	{fields{"host": "two.example.co.uk", "source": "min_delay", "delay": 1, "group": "example.co.uk", "shared_with": 1},
 		"1 s MinDelay of this crawl shares its pace with 1 other host (example.co.uk)"},
-	{fields{"host": "budget.example", "source": "min_delay", "delay": 1, "max_pages": 1000, "pages_sent": 1000},
+	{fields{"host": "budget.example", "source": "min_delay", "delay": 1, "max_pages_per_host": 1000, "pages_sent": 1000},
 		"1 s MinDelay of this crawl budget used up: 1,000 pages"},
-	{fields{"host": "half.example", "source": "min_delay", "delay": 1, "max_pages": 1000, "pages_sent": 500},
+	{fields{"host": "half.example", "source": "min_delay", "delay": 1, "max_pages_per_host": 1000, "pages_sent": 500},
 		"1 s MinDelay of this crawl 500 of 1,000 pages sent"},
 	{fields{"host": "again.example", "source": "min_delay", "delay": 1, "unchanged": 1234},
 		"1 s MinDelay of this crawl 1,234 pages unchanged"},
 	{fields{"host": "slow.example", "source": "adaptive", "delay": 1.6, "response_time": 0.8},
 		"1.6 s AdaptiveDelay, the host responds in 0.8 s"},
 	{fields{"host": "all." + fmt.Sprintf("%060d", 7) + ".example", "source": "adaptive", "delay": 1.6, "response_time": 0.8, "closes": "2026-11-23T06:00:00Z",
-		"group": "example.example", "shared_with": 12, "max_pages": 10, "pages_sent": 10, "unchanged": 3, "refusals_in_row": 2},
+		"group": "example.example", "shared_with": 12, "max_pages_per_host": 10, "pages_sent": 10, "unchanged": 3, "refusals_in_row": 2},
 		"1.6 s AdaptiveDelay, the host responds in 0.8 s closes at Mon 07:00 · shares its pace with 12 other hosts (example.example) · " +
 			"budget used up: 10 pages · refused 2 requests in a row · 3 pages unchanged"},
 }
@@ -119,13 +119,13 @@ func TestOperatorStates(t *testing.T) {
 		}
 	}
 	for element, want := range map[string]string{
-		"#denied-why": "4 × the owner disallows this use, 1 × the page with the link says nofollow, 2 × the host refuses requests, 3 × the budget of MaxPages is used up",
+		"#denied-why": "4 × the owner disallows this use, 1 × the page with the link says nofollow, 2 × the host refuses requests, 3 × the budget of MaxPagesPerHost is used up",
 		"#left-why":   "No page is waiting. Hosts: 9 done, 2 over the budget, 1 refusing.",
 		"#pages-why":  "12 waiting · 1,237 unchanged · 0.5 requests per second",
 	} {
 		b.within(soon, has(fmt.Sprintf(`document.querySelector(%q).textContent`, element), want))
 	}
-	for _, want := range []string{"the host refuses requests", "the budget of MaxPages is used up", "the owner disallows this use", "the page with the link says nofollow"} {
+	for _, want := range []string{"the host refuses requests", "the budget of MaxPagesPerHost is used up", "the owner disallows this use", "the page with the link says nofollow"} {
 		b.within(soon, has(denialList, want))
 	}
 	for _, width := range []int64{375, 800, 1280} {

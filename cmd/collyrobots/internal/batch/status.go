@@ -47,7 +47,7 @@ func (s *statuses) decision(status int) (fixed *dialect.Decision, err error) {
 func decisionAt(d dialect.Dialect, status int) (fixed *dialect.Decision, err error) {
 	robots, err := collyrobots.New(
 		collyrobots.Dialect(d),
-		collyrobots.HTTPClient(&http.Client{Transport: statusCode(status)}),
+		collyrobots.RobotsClient(&http.Client{Transport: statusCode(status)}),
 		collyrobots.Logger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return nil, err

@@ -40,7 +40,7 @@ func (r *summary) causeOf(ending report.Ending) string {
 	case report.EndingBudget:
 		return "budget of " + term.Number(r.ending.MaxPerHost, "page")
 	case report.EndingRefused:
-		return "refused " + term.Number(r.ending.StopRefused, "page") + " in a row"
+		return "refused " + term.Number(r.ending.StopAfterRefusals, "page") + " in a row"
 	case report.EndingCanceled:
 		if r.ending.Full {
 			return "limit of -max"

@@ -30,27 +30,27 @@ crawl was interrupted, and 2 if it could not start or if its report could not be
 
 // A job has the arguments of the command.
 type job struct {
-	urls        []string
-	pace        input.Pace
-	tokens      []string // the product tokens of the crawler, the most specific first
-	agent       string   // the User-Agent header
-	depth       int      // links are followed to this depth; start pages have depth 1; 0 means no limit
-	max         int      // the maximum number of pages on all sites together; 0 means no limit
-	maxPerHost  int      // the maximum number of pages of each host; 0 means no limit
-	stopRefused int      // a host that has refused so many pages in a row is stopped; 0 means that none is stopped
-	parallelism int      // the number of requests in flight at once, to all hosts together
-	sitemaps    bool
-	skipAbove   time.Duration        // hosts that ask for a longer delay are skipped; 0 means that none is skipped
-	cache       string               // the directory of the store; if empty, there is no store
-	resume      bool                 // continue where the last run stopped
-	revalidate  bool                 // request only pages that have changed
-	report      string               // the file for the HTML report; "" for none
-	http        string               // the address of the page that shows the crawl; if empty, there is no page
-	audit       string               // the folder of the audit log; if empty, there is no log
-	signKey     string               // the file with the key that signs requests; if empty, they are not signed
-	signAgent   string               // the URL of the key directory
-	options     []collyrobots.Option // the options that flags name directly
-	json        bool
+	urls                []string
+	pace                input.Pace
+	tokens              []string // the product tokens of the crawler, the most specific first
+	agent               string   // the User-Agent header
+	depth               int      // links are followed to this depth; start pages have depth 1; 0 means no limit
+	max                 int      // the maximum number of pages on all sites together; 0 means no limit
+	maxPerHost          int      // the maximum number of pages of each host; 0 means no limit
+	stopAfterRefusals   int      // a host that has refused so many pages in a row is stopped; 0 means that none is stopped
+	parallelism         int      // the number of requests in flight at once, to all hosts together
+	sitemaps            bool
+	skipCrawlDelayAbove time.Duration        // hosts that ask for a longer delay are skipped; 0 means that none is skipped
+	cache               string               // the directory of the store; if empty, there is no store
+	resume              bool                 // continue where the last run stopped
+	revalidate          bool                 // request only pages that have changed
+	report              string               // the file for the HTML report; "" for none
+	http                string               // the address of the page that shows the crawl; if empty, there is no page
+	audit               string               // the folder of the audit log; if empty, there is no log
+	signKey             string               // the file with the key that signs requests; if empty, they are not signed
+	signAgent           string               // the URL of the key directory
+	options             []collyrobots.Option // the options that flags name directly
+	json                bool
 
 	// These are opened by open. Each of them may be nil.
 	store     store.Store
@@ -105,10 +105,10 @@ func (j *job) define(flags *flag.FlagSet, t *texts) {
 	flags.IntVar(&j.depth, "depth", 3, "follow links to this `depth`; the start page has depth 1, and 0 means no limit")
 	flags.IntVar(&j.max, "max", 10_000, "request at most this `number` of pages on all sites together; 0 means no limit")
 	flags.IntVar(&j.maxPerHost, "max-per-host", 0, "request at most this `number` of pages of each host; 0 means no limit")
-	flags.IntVar(&j.stopRefused, "stop-refused", 5, "request no more pages of a host that has refused this `number` in a row; 0 means no limit")
+	flags.IntVar(&j.stopAfterRefusals, "stop-after-refusals", 5, "request no more pages of a host that has refused this `number` in a row; 0 means no limit")
 	flags.IntVar(&j.parallelism, "parallelism", 8, "`number` of requests in flight at once")
 	flags.BoolVar(&j.sitemaps, "sitemaps", true, "crawl the pages in the sitemaps of the sites; -sitemaps=false leaves them out")
-	flags.DurationVar(&j.skipAbove, "skip-above", 0, "skip hosts that ask for a longer delay; 0 means that none is skipped")
+	flags.DurationVar(&j.skipCrawlDelayAbove, "skip-crawl-delay-above", 0, "skip hosts that ask for a longer delay; 0 means that none is skipped")
 	flags.Float64Var(&t.adaptive, "adaptive", 0, "wait for at least this `factor` times the response time of a host; 0 means that it does not matter")
 	flags.StringVar(&t.purpose, "purpose", "", "what the pages are for: search, ai-use or train-ai, separated by commas; pages that their owners exclude from these `uses` are denied")
 	flags.BoolVar(&t.tdmRep, "tdmrep", false, "also request the TDMRep file of each host, and add what it says to -purpose; needs -purpose")
@@ -135,9 +135,9 @@ func (j *job) set(t *texts) error {
 	j.options = append(options,
 		collyrobots.ProductToken(j.tokens...),
 		collyrobots.AdaptiveDelay(t.adaptive),
-		collyrobots.SkipAbove(j.skipAbove),
-		collyrobots.MaxPages(j.maxPerHost),
-		collyrobots.StopRefused(j.stopRefused))
+		collyrobots.SkipCrawlDelayAbove(j.skipCrawlDelayAbove),
+		collyrobots.MaxPagesPerHost(j.maxPerHost),
+		collyrobots.StopAfterRefusals(j.stopAfterRefusals))
 	if purpose != 0 {
 		j.options = append(j.options, collyrobots.Purpose(purpose), collyrobots.EnforceUsage())
 	}

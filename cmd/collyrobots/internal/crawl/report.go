@@ -54,7 +54,7 @@ func newReport(j *job) *summary {
 		failures: make(map[string]failure),
 		robots:   make(map[string]robotsFile),
 		statuses: make(map[int]int),
-		ending:   ending{Began: time.Now(), MaxPerHost: j.maxPerHost, StopRefused: j.stopRefused},
+		ending:   ending{Began: time.Now(), MaxPerHost: j.maxPerHost, StopAfterRefusals: j.stopAfterRefusals},
 	}
 }
 
@@ -141,17 +141,17 @@ func (r *summary) age(host string) (age time.Duration, known bool) {
 
 // An ending is what the last JSON line says about the crawl.
 type ending struct {
-	Worked      bool              `json:"worked"` // see summary.worked
-	Interrupted bool              `json:"interrupted"`
-	Full        bool              `json:"full"` // the limit of -max was reached
-	StartFailed bool              `json:"start_failed"`
-	MaxPerHost  int               `json:"max_per_host,omitempty"`
-	StopRefused int               `json:"stop_refused,omitempty"`
-	Began       time.Time         `json:"began"`
-	Ended       time.Time         `json:"ended"`
-	Left        []leftHost        `json:"left,omitempty"` // the pages that waited at the interruption, by host, the most pages first
-	Robots      []robotsFile      `json:"robots"`         // sorted by URL
-	Stats       collyrobots.Stats `json:"stats"`
+	Worked            bool              `json:"worked"` // see summary.worked
+	Interrupted       bool              `json:"interrupted"`
+	Full              bool              `json:"full"` // the limit of -max was reached
+	StartFailed       bool              `json:"start_failed"`
+	MaxPerHost        int               `json:"max_per_host,omitempty"`
+	StopAfterRefusals int               `json:"stop_after_refusals,omitempty"`
+	Began             time.Time         `json:"began"`
+	Ended             time.Time         `json:"ended"`
+	Left              []leftHost        `json:"left,omitempty"` // the pages that waited at the interruption, by host, the most pages first
+	Robots            []robotsFile      `json:"robots"`         // sorted by URL
+	Stats             collyrobots.Stats `json:"stats"`
 }
 
 // end returns the contents of the last JSON line.
@@ -183,7 +183,7 @@ func (f failure) why() string {
 func why(d collyrobots.Decision) string {
 	switch d.Reason {
 	case report.ReasonDelay:
-		return fmt.Sprintf("its Crawl-delay of %v is longer than -skip-above", d.CrawlDelay)
+		return fmt.Sprintf("its Crawl-delay of %v is longer than -skip-crawl-delay-above", d.CrawlDelay)
 	case report.ReasonUsage:
 		return "its owner excludes it from -purpose"
 	case report.ReasonRefused:

@@ -142,9 +142,9 @@ func TestArguments(t *testing.T) {
 	}{
 		{`MinDelay: -1s is negative`, []string{"-delay=-1s", "a.test"}},
 		{`invalid value "soon" for flag -delay`, []string{"-delay=soon"}},
-		{`SkipAbove: -1s is negative`, []string{"-skip-above=-1s", "a.test"}},
-		{`MaxPages: -1 is negative`, []string{"-max-per-host=-1", "a.test"}},
-		{`StopRefused: -1 is negative`, []string{"-stop-refused=-1", "a.test"}},
+		{`SkipCrawlDelayAbove: -1s is negative`, []string{"-skip-crawl-delay-above=-1s", "a.test"}},
+		{`MaxPagesPerHost: -1 is negative`, []string{"-max-per-host=-1", "a.test"}},
+		{`StopAfterRefusals: -1 is negative`, []string{"-stop-after-refusals=-1", "a.test"}},
 		{`-max -1 is negative`, []string{"-max=-1"}},
 		{`invalid value "9999999999999999999" for flag -max`, []string{"-max=9999999999999999999"}},
 		{`-resume needs -cache`, []string{"-resume"}},
@@ -183,16 +183,16 @@ func TestArguments(t *testing.T) {
 }
 
 // TestDelay checks that -delay applies to hosts without a Crawl-delay, and that hosts are skipped
-// whose Crawl-delay is longer than -skip-above.
+// whose Crawl-delay is longer than -skip-crawl-delay-above.
 func TestDelay(t *testing.T) {
 	t.Parallel()
 	web := tooltest.New(t, someSites())
-	status, out, _ := web.Run(t, "", "-delay=300ms", "-skip-above=30s", "http://shop.test/", "http://slow.test/")
+	status, out, _ := web.Run(t, "", "-delay=300ms", "-skip-crawl-delay-above=30s", "http://shop.test/", "http://slow.test/")
 	if status != 0 {
 		t.Error("status", status)
 	}
 	wantMatches(t, "the report", out, `\n  shop\.test +3 +1 +- +300ms +([3-9]\d\dms|[\d.]+s)`, `\n  slow\.test +0 +1 `,
-		`\n  http://slow\.test/ +its Crawl-delay of 1m0s is longer than -skip-above\n`,
+		`\n  http://slow\.test/ +its Crawl-delay of 1m0s is longer than -skip-crawl-delay-above\n`,
 		`\nFailed \(1\):\n  http://shop\.test/gone  404 Not Found\n\nResponses: 2 × 200, 1 × 404\n2 pages in \d\.\d s, 1 failed, 2 denied\n$`)
 	robotstest.Verify(t, web.Web, dialect.RFC9309())
 }
@@ -207,7 +207,7 @@ func TestEndings(t *testing.T) {
 		"no.test": {"/robots.txt": http.StatusNotFound, "/": robotstest.Page("/1", "/2", "/3", "/4", "/5", "/6"), "*": http.StatusForbidden},
 	})
 	cache := t.TempDir()
-	args := []string{"-delay=1ms", "-parallelism=1", "-stop-refused=2", "-max-per-host=4", "-cache", cache}
+	args := []string{"-delay=1ms", "-parallelism=1", "-stop-after-refusals=2", "-max-per-host=4", "-cache", cache}
 	urls := []string{"http://a.test/", "http://b.test/", "http://c.test/", "http://no.test/"}
 	_, out, _ := web.Run(t, "", append(args, urls...)...)
 	wantMatches(t, "the report", out, `\n\na\.test, b\.test ended: budget of 4 pages\nno\.test ended: refused 2 pages in a row\n\nDenied`,

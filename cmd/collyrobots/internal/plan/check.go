@@ -35,7 +35,7 @@ func newChecker(j *job) (*checker, error) {
 		collyrobots.Dialect(j.pace.Dialect),
 		collyrobots.MinDelay(j.pace.Delay),
 		collyrobots.PaceBy(j.pace.By),
-		collyrobots.HTTPClient(&http.Client{Transport: files}),
+		collyrobots.RobotsClient(&http.Client{Transport: files}),
 		collyrobots.Logger(slog.New(slog.DiscardHandler))) // the plan contains the same information
 	return &checker{job: j, files: files, robots: robots}, err
 }

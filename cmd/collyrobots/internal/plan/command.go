@@ -84,7 +84,7 @@ func parse(args []string, stdin io.Reader, stderr io.Writer) (*job, error) {
 	from := flags.String("from", "", "read more sites from this `file`, one in a line; - is standard input, as it is among the sites")
 	flags.StringVar(&j.frontier, "frontier", "", "plan for the pages that wait in the frontier in this `folder`")
 	flags.StringVar(&j.agent, "agent", "ExampleBot/1.0 (+https://github.com/collyrobots/collyrobots)", "User-Agent `header` of the crawl; it contains the name to look for in robots.txt")
-	flags.IntVar(&j.max, "max", 0, "crawl at most this `number` of pages per host (MaxPages); 0 means all")
+	flags.IntVar(&j.max, "max", 0, "crawl at most this `number` of pages per host (MaxPagesPerHost); 0 means all")
 	flags.IntVar(&j.parallel, "parallel", 256, "`number` of hosts that are checked in parallel")
 	flags.DurationVar(&j.look, "look", time.Minute, "time limit for the check of one host; sitemaps that are not read by then are left out")
 	flags.IntVar(&j.rows, "rows", 40, "maximum `number` of hosts in the table, the longest first; 0 means all")
@@ -124,7 +124,7 @@ func (j *job) check() error {
 	if err != nil {
 		return err
 	}
-	robots, err := collyrobots.New(append(options, collyrobots.MaxPages(j.max))...) // checks the options
+	robots, err := collyrobots.New(append(options, collyrobots.MaxPagesPerHost(j.max))...) // checks the options
 	if err != nil {
 		return err
 	}

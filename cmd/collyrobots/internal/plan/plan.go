@@ -16,10 +16,10 @@ type plan struct {
 	Dialect     string       `json:"dialect"`
 	MinDelay    term.Seconds `json:"min_delay"`
 	Jitter      float64      `json:"jitter,omitempty"`
-	MaxRate     float64      `json:"max_rate,omitempty"`  // in requests per second; 0 means no limit
-	Max         int          `json:"max_pages,omitempty"` // the maximum number of pages per host; 0 means all
-	Hours       string       `json:"hours,omitempty"`     // the hours of -hours with their time zone
-	Took        term.Seconds `json:"took"`                // the time for the checks
+	MaxRate     float64      `json:"max_rate,omitempty"`           // in requests per second; 0 means no limit
+	Max         int          `json:"max_pages_per_host,omitempty"` // the maximum number of pages per host; 0 means all
+	Hours       string       `json:"hours,omitempty"`              // the hours of -hours with their time zone
+	Took        term.Seconds `json:"took"`                         // the time for the checks
 	Interrupted bool         `json:"interrupted"`
 	Hosts       []*host      `json:"hosts"` // in the order of the list
 	Schedules   []schedule   `json:"schedules"`

@@ -47,7 +47,7 @@ func (j *job) schedules(hosts []*host) []schedule {
 		for most*20 <= sorted[0].Pages {
 			most *= 10
 		}
-		addIfShorter(j.scheduleOf(fmt.Sprintf("at most %s pages per host (MaxPages)", term.Count(most)), hosts, func(h *host) work {
+		addIfShorter(j.scheduleOf(fmt.Sprintf("at most %s pages per host (MaxPagesPerHost)", term.Count(most)), hosts, func(h *host) work {
 			return h.workOn(h.allowed, most)
 		}))
 	}

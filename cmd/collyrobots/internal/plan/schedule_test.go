@@ -79,7 +79,7 @@ func TestSchedules(t *testing.T) {
 	computeTimes()
 	want := `as planned: 1 40m0s 2 30m0s 4 20m0s
 longest hosts first: 1 40m0s 2 20m0s 4 20m0s
-at most 100 pages per host (MaxPages): 1 5m0s 2 3m20s 4 1m40s`
+at most 100 pages per host (MaxPagesPerHost): 1 5m0s 2 3m20s 4 1m40s`
 	if got := format(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -88,7 +88,7 @@ at most 100 pages per host (MaxPages): 1 5m0s 2 3m20s 4 1m40s`
 	computeTimes()
 	want = `as planned: 1 3h40m0s 2 3h30m0s 4 3h20m0s
 only pages changed in the last 7 days (Feed.Since): 1 41m40s 2 31m40s 4 21m40s
-at most 100 pages per host (MaxPages): 1 20m0s 2 18m20s 4 16m40s
+at most 100 pages per host (MaxPagesPerHost): 1 20m0s 2 18m20s 4 16m40s
 delays of at most 1s (ask the owners): 1 40m0s 2 30m0s 4 20m0s`
 	if got := format(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

@@ -25,7 +25,7 @@ func startBench(b *testing.B, sites robotstest.Sites) string {
 	b.Helper()
 	web := robotstest.New(b, sites)
 	service, err := newService(settings{maxTurns: 20_000, expire: time.Minute},
-		collyrobots.HTTPClient(&http.Client{Transport: web.Transport()}),
+		collyrobots.RobotsClient(&http.Client{Transport: web.Transport()}),
 		collyrobots.Logger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		b.Fatal(err)

@@ -92,15 +92,15 @@ func (h warnings) WithAttrs(attrs []slog.Attr) slog.Handler {
 // A job has the arguments of the command.
 type job struct {
 	settings
-	pace         input.Pace
-	listen       string
-	tokenFile    string
-	allowPrivate bool   // serve hosts with private addresses
-	stopRefused  int    // a host that has refused so many requests in a row gets no turns; 0 means no limit
-	redis        string // the URL of the Redis that several services share; "" if there is none
-	cache        string // the directory of the store; "" if there is none
-	audit        string // the directory of the audit log; "" if there is none
-	options      []collyrobots.Option
+	pace              input.Pace
+	listen            string
+	tokenFile         string
+	allowPrivate      bool   // serve hosts with private addresses
+	stopAfterRefusals int    // a host that has refused so many requests in a row gets no turns; 0 means no limit
+	redis             string // the URL of the Redis that several services share; "" if there is none
+	cache             string // the directory of the store; "" if there is none
+	audit             string // the directory of the audit log; "" if there is none
+	options           []collyrobots.Option
 
 	// These are opened by open. Each of them may be nil.
 	client *redis.Client
@@ -137,7 +137,7 @@ func (j *job) define(flags *flag.FlagSet) {
 	flags.StringVar(&j.redis, "redis", "", "share one pace with all services that use the Redis at this `URL`, such as redis://127.0.0.1:6379")
 	flags.StringVar(&j.cache, "cache", "", "keep the robots.txt files in this `directory`, so that a service that is started again keeps the pace")
 	flags.StringVar(&j.audit, "audit", "", "keep a log of every request in this `directory`, which collyrobots audit verifies")
-	flags.IntVar(&j.stopRefused, "stop-refused", 5, "grant no more turns for a host that has refused this `number` of requests in a row; 0 means no limit")
+	flags.IntVar(&j.stopAfterRefusals, "stop-after-refusals", 5, "grant no more turns for a host that has refused this `number` of requests in a row; 0 means no limit")
 }
 
 // check returns the faults of the flags that are numbers.
@@ -160,8 +160,8 @@ func (j *job) set() error {
 		return err
 	}
 	j.options = append(options,
-		collyrobots.StopRefused(j.stopRefused),
-		collyrobots.HTTPClient(&http.Client{Transport: http.DefaultTransport, Timeout: time.Minute}))
+		collyrobots.StopAfterRefusals(j.stopAfterRefusals),
+		collyrobots.RobotsClient(&http.Client{Transport: http.DefaultTransport, Timeout: time.Minute}))
 	if !j.allowPrivate {
 		j.options = append(j.options, collyrobots.PrivateNetworks(collyrobots.DenyAll))
 	}

@@ -49,7 +49,7 @@ func TestGuide(t *testing.T) {
 	}
 	web := robotstest.New(t, robotstest.Sites{"example.com": {"/robots.txt": "User-agent: *\nDisallow: /cart\n"}})
 	service, err := newService(settings{maxTurns: 10, expire: time.Minute},
-		collyrobots.HTTPClient(&http.Client{Transport: web.Transport()}),
+		collyrobots.RobotsClient(&http.Client{Transport: web.Transport()}),
 		collyrobots.Logger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		t.Fatal(err)

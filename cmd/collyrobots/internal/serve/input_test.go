@@ -217,7 +217,7 @@ func TestArguments(t *testing.T) {
 		`-max-turns 0 is not between 1 and 1000000`:                        {"-max-turns=0"},
 		`-expire 2m0s is not between 1s and 1m0s`:                          {"-expire=2m"},
 		`MinDelay: -1s is negative`:                                        {"-delay=-1s"},
-		`StopRefused: -1 is negative`:                                      {"-stop-refused=-1"},
+		`StopAfterRefusals: -1 is negative`:                                {"-stop-after-refusals=-1"},
 		`-cache cannot be used with -redis`:                                {"-cache=x", "-redis=redis://127.0.0.1"},
 		`unknown name "bing"`:                                              {"-dialect=bing"},
 		`-pace-by: use host, domain or address`:                            {"-pace-by=server"},
@@ -280,7 +280,7 @@ func startService(t testing.TB, address string, service *service) string {
 // connection.
 func TestDisconnect(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nCrawl-delay: 3600\n"}})
-	service, err := newService(settings{maxTurns: 1, expire: time.Minute}, collyrobots.HTTPClient(&http.Client{Transport: web.Transport()}))
+	service, err := newService(settings{maxTurns: 1, expire: time.Minute}, collyrobots.RobotsClient(&http.Client{Transport: web.Transport()}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,9 +46,9 @@ func inBubble(t *testing.T, sites robotstest.Sites, s settings, test func(*rig))
 		}
 		var log bytes.Buffer
 		service, err := newService(s,
-			collyrobots.HTTPClient(&http.Client{Transport: web.Transport()}),
+			collyrobots.RobotsClient(&http.Client{Transport: web.Transport()}),
 			collyrobots.PrivateNetworks(collyrobots.DenyAll),
-			collyrobots.StopRefused(3),
+			collyrobots.StopAfterRefusals(3),
 			collyrobots.Logger(slog.New(warnings{slog.NewTextHandler(&log, nil)})))
 		if err != nil {
 			t.Fatal(err)
@@ -186,7 +186,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestRefusals checks that -stop-refused counts statuses and connections that were reset.
+// TestRefusals checks that -stop-after-refusals counts statuses and connections that were reset.
 func TestRefusals(t *testing.T) {
 	for _, body := range []string{`{"status": 403}`, `{"error": "reset"}`} {
 		inBubble(t, slow(), settings{}, func(r *rig) {

@@ -22,7 +22,8 @@ func countPages(log robotstest.Log) (n int) {
 	return n
 }
 
-// wantBudget checks how many pages of a.test were sent, and how many were denied by MaxPages.
+// wantBudget checks how many pages of a.test were sent, and how many were denied by
+// MaxPagesPerHost.
 func wantBudget(t *testing.T, c *kit.Crawl, web *robotstest.Web, sent, denied int) {
 	t.Helper()
 	if n := countPages(web.Log("a.test")); n != sent {
@@ -42,13 +43,14 @@ func wantBudget(t *testing.T, c *kit.Crawl, web *robotstest.Web, sent, denied in
 	}
 }
 
-// TestMaxPages checks that of many pages at once exactly as many are sent as the option allows.
-func TestMaxPages(t *testing.T) { kit.ForEachClient(t, testMaxPages) }
+// TestMaxPagesPerHost checks that of many pages at once exactly as many are sent as the option
+// allows.
+func TestMaxPagesPerHost(t *testing.T) { kit.ForEachClient(t, testMaxPagesPerHost) }
 
-func testMaxPages(t *testing.T, start kit.Starter) {
+func testMaxPagesPerHost(t *testing.T, start kit.Starter) {
 	for _, n := range []int{1, 10, 63, 64} {
 		kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
-			c := start(t, web, kit.Async, collyrobots.MaxPages(n))
+			c := start(t, web, kit.Async, collyrobots.MaxPagesPerHost(n))
 			for i := range 64 {
 				c.Visit(fmt.Sprint("http://a.test/", i))
 			}
@@ -59,20 +61,20 @@ func testMaxPages(t *testing.T, start kit.Starter) {
 			if n == 64 {
 				ended = report.EndingDone
 			}
-			if s.PagesSent != n || s.MaxPages != n || s.Denied != 64-n || s.Ended != ended {
+			if s.PagesSent != n || s.MaxPagesPerHost != n || s.Denied != 64-n || s.Ended != ended {
 				t.Errorf("the host has %+v", s)
 			}
 		})
 	}
 }
 
-// TestMaxPagesSurvives checks that the count survives when the registry forgets the host.
-func TestMaxPagesSurvives(t *testing.T) {
+// TestMaxPagesPerHostSurvives checks that the count survives when the registry forgets the host.
+func TestMaxPagesPerHostSurvives(t *testing.T) {
 	if kit.UnderRace {
 		t.Skip("checks the URLs of very many hosts in one goroutine")
 	}
 	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.MaxPages(3), collyrobots.ForHosts("*.other.test", collyrobots.IgnoreRobotsWithPermission()))
+		c := kit.Start(t, web, nil, collyrobots.MaxPagesPerHost(3), collyrobots.ForHosts("*.other.test", collyrobots.IgnoreRobotsWithPermission()))
 		kit.Must(t, c.Visit("http://a.test/0"))
 		kit.Must(t, c.Visit("http://a.test/1"))
 		time.Sleep(11 * time.Minute)

@@ -35,15 +35,15 @@ func refusing(robots string) (site robotstest.Site, open *atomic.Bool) {
 	}, open
 }
 
-// TestStopRefused checks when a host that refuses everything gets requests, and that a probe that
-// succeeds ends the stop.
-func TestStopRefused(t *testing.T) { kit.ForEachClient(t, testStopRefused) }
+// TestStopAfterRefusals checks when a host that refuses everything gets requests, and that a probe
+// that succeeds ends the stop.
+func TestStopAfterRefusals(t *testing.T) { kit.ForEachClient(t, testStopAfterRefusals) }
 
-func testStopRefused(t *testing.T, start kit.Starter) {
+func testStopAfterRefusals(t *testing.T, start kit.Starter) {
 	site, open := refusing("User-agent: *\nCrawl-delay: 2\n")
 	kit.InBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
 		began := time.Now()
-		c := start(t, web, nil, collyrobots.StopRefused(3))
+		c := start(t, web, nil, collyrobots.StopAfterRefusals(3))
 		page := 0
 		visit := func(at time.Duration) {
 			time.Sleep(time.Until(began.Add(at)))
@@ -85,7 +85,7 @@ func testStopRefused(t *testing.T, start kit.Starter) {
 // TestRefusedRobotsTxt checks that 403 for robots.txt and sitemaps is not a refusal of a page.
 func TestRefusedRobotsTxt(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": http.StatusForbidden, "/sitemap.xml": http.StatusForbidden, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.StopRefused(1), collyrobots.FollowSitemaps(collyrobots.Feed{WellKnown: true}))
+		c := kit.Start(t, web, nil, collyrobots.StopAfterRefusals(1), collyrobots.FollowSitemaps(collyrobots.Feed{WellKnown: true}))
 		kit.Must(t, c.Visit("http://a.test/"))
 		kit.Must(t, c.Visit("http://a.test/2"))
 		if s := kit.HostStats(t, c.Robots, "a.test"); s.Refusals != 0 || s.Pages != 2 {
@@ -94,13 +94,14 @@ func TestRefusedRobotsTxt(t *testing.T) {
 	})
 }
 
-// TestStopRefusedSurvives checks that a host stays stopped when the registry of hosts forgets it.
-func TestStopRefusedSurvives(t *testing.T) {
+// TestStopAfterRefusalsSurvives checks that a host stays stopped when the registry of hosts
+// forgets it.
+func TestStopAfterRefusalsSurvives(t *testing.T) {
 	if kit.UnderRace {
 		t.Skip("checks the URLs of very many hosts in one goroutine")
 	}
 	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": http.StatusForbidden}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.StopRefused(1), collyrobots.MaxPages(7), collyrobots.ForHosts("*.other.test", collyrobots.IgnoreRobotsWithPermission()))
+		c := kit.Start(t, web, nil, collyrobots.StopAfterRefusals(1), collyrobots.MaxPagesPerHost(7), collyrobots.ForHosts("*.other.test", collyrobots.IgnoreRobotsWithPermission()))
 		c.Visit("http://a.test/")
 		time.Sleep(11 * time.Minute)
 		forgetIdleHosts(t, c.Robots, "a.test")
@@ -150,7 +151,7 @@ func testProbeFollowsRedirects(t *testing.T, start kit.Starter) {
 	site["/old1"] = robotstest.Redirect("/new")
 	site["/old2"] = robotstest.Redirect("/new?")
 	kit.InBubble(t, robotstest.Sites{"a.test": site}, func(t *testing.T, web *robotstest.Web) {
-		c := start(t, web, nil, collyrobots.StopRefused(1))
+		c := start(t, web, nil, collyrobots.StopAfterRefusals(1))
 		c.Visit("http://a.test/0")
 		time.Sleep(time.Hour)
 		c.Visit("http://a.test/old1")

@@ -28,6 +28,11 @@ var (
 	// ErrNilCollector is returned by WithRobots and Attach for a nil collector.
 	ErrNilCollector = errors.New("collyrobots: the collector is nil")
 
+	// ErrUnsupportedColly is wrapped by the error of WithRobots and Attach for a collector that lacks
+	// one of the unexported fields that the plugin reads. The text of the error names the field. Either
+	// the version of Colly is not supported, or colly.NewCollector has not made the collector.
+	ErrUnsupportedColly = backend.ErrUnsupported
+
 	// ErrNilRequest is returned by Acquire, and by the result of Transport, for a request that is
 	// nil or has no URL.
 	ErrNilRequest = errors.New("collyrobots: the request is nil or has no URL")

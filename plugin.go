@@ -287,8 +287,8 @@ func (p *Plugin) Close() error {
 // the next one, or in Close.
 //
 // Attach returns ErrAttached if c has another plugin that is not closed, ErrNilCollector if c is
-// nil, and another error if this package does not know the version of Colly that made c. After an
-// error c is unchanged.
+// nil, and an error that wraps ErrUnsupportedColly and says what is missing if c does not have the
+// unexported fields that the plugin reads. After an error c is unchanged.
 //
 // Attach one plugin to a collector, and keep it, because Colly cannot remove callbacks. A program
 // with many jobs makes one collector per job, or one plugin for all jobs.
@@ -301,7 +301,7 @@ func (p *Plugin) Attach(c *colly.Collector) error {
 	}
 	handle, err := backend.Open(c)
 	if err != nil {
-		return fmt.Errorf("collyrobots: Attach: %w", err)
+		return err
 	}
 	seam, fresh, err := handle.Install(p.controller)
 	if errors.Is(err, backend.ErrControlled) {

@@ -2,7 +2,6 @@ package collyrobots
 
 import (
 	"bytes"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -86,7 +85,7 @@ func (h *hooks) addRevalidation() error {
 	}
 	err := h.handle.Guard(isMarkedUnchanged)
 	if err != nil {
-		return fmt.Errorf("collyrobots: Attach: %w", err)
+		return err
 	}
 	h.revalidating = &revalidateHooks{h: h, records: h.revalidation.Add()}
 	return nil

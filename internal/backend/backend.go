@@ -4,8 +4,8 @@
 //
 // Colly has no hook for redirects, and no getter for its client, its transport or its redirect
 // handler. A plugin that must see every request on the wire has to look inside the collector. This
-// is the only package that does. It reads unexported fields by reflection, and returns [ErrLayout]
-// if the collector's layout is not the one that it knows.
+// is the only package that does. It reads unexported fields by reflection, and returns
+// [ErrUnsupported] if the collector has others than it knows.
 //
 // The package never writes to the user's client. It replaces the client in the collector's backend
 // by a copy with another transport and another redirect check. Both belong to a [Seam], which asks

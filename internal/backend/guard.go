@@ -26,8 +26,8 @@ type guard struct {
 
 // Guard makes the collector skip its callbacks of OnResponseHeaders, OnResponse and OnScraped if
 // skip returns true for the response. Callbacks that are registered by AddOwn and AddLast are not
-// skipped. Guard must be called before AddOwn and AddLast. It returns an error that wraps ErrLayout
-// if this version of Colly keeps the callbacks elsewhere.
+// skipped. Guard must be called before AddOwn and AddLast. It returns an error that wraps
+// ErrUnsupported if this version of Colly keeps the callbacks elsewhere.
 func (h *Handle) Guard(skip func(*colly.Response) bool) error {
 	var err error
 	g := &h.guard

@@ -16,8 +16,8 @@ import (
 
 // This file reads the unexported fields of a collector.
 
-// ErrLayout reports that a collector does not keep its client where Colly v2 keeps it.
-var ErrLayout = errors.New("cannot find the http.Client of the collector")
+// ErrUnsupported reports that a collector lacks an unexported field that this package reads.
+var ErrUnsupported = errors.New("collyrobots: unsupported version of Colly")
 
 // A Handle gives access to unexported fields of a collector. Its methods may be called from any
 // goroutine that may call the methods of the collector.
@@ -47,11 +47,11 @@ type clientField struct {
 // while other goroutines read it.
 type clientPointer = atomic.Pointer[http.Client]
 
-// Open returns a Handle for c. The error wraps ErrLayout if c is nil, if c was not created by
+// Open returns a Handle for c. The error wraps ErrUnsupported if c is nil, if c was not created by
 // colly.NewCollector, or if this version of Colly has another layout.
 func Open(c *colly.Collector) (*Handle, error) {
 	if c == nil {
-		return nil, fmt.Errorf("%w: the collector is nil", ErrLayout)
+		return nil, fmt.Errorf("%w: the collector is nil", ErrUnsupported)
 	}
 	h := &Handle{collector: c}
 	var err error
@@ -81,7 +81,7 @@ func Open(c *colly.Collector) (*Handle, error) {
 func field[T any](c *colly.Collector, name string, kind reflect.Kind) (*T, error) {
 	f := reflect.ValueOf(c).Elem().FieldByName(name)
 	if f.Kind() != kind || name != "backend" && f.Type() != reflect.TypeFor[T]() {
-		return nil, fmt.Errorf("%w: the collector has no field %s of the expected type", ErrLayout, name)
+		return nil, fmt.Errorf("%w: the collector has no field %s of the expected type", ErrUnsupported, name)
 	}
 	return (*T)(f.Addr().UnsafePointer()), nil
 }
@@ -90,11 +90,11 @@ func field[T any](c *colly.Collector, name string, kind reflect.Kind) (*T, error
 func (h *Handle) find() (*clientField, error) {
 	backend := reflect.ValueOf(h.collector).Elem().FieldByName("backend")
 	if backend.IsNil() {
-		return nil, fmt.Errorf("%w: the collector has no backend", ErrLayout)
+		return nil, fmt.Errorf("%w: the collector has no backend; make it with colly.NewCollector", ErrUnsupported)
 	}
 	client := backend.Elem().FieldByName("Client")
 	if !client.IsValid() || client.Type() != reflect.TypeFor[*http.Client]() || client.IsNil() {
-		return nil, fmt.Errorf("%w: the backend of the collector has no Client", ErrLayout)
+		return nil, fmt.Errorf("%w: the backend of the collector has no Client", ErrUnsupported)
 	}
 	found := &clientField{
 		backend: *h.backend,
@@ -173,7 +173,7 @@ func (h *Handle) OnErrorFirst(f colly.ErrorCallback) {
 }
 
 // ReplaceStorage replaces the storage of the collector by the result of wrap. No request may be
-// under way. It returns an error that wraps ErrLayout if this version of Colly keeps the storage
+// under way. It returns an error that wraps ErrUnsupported if this version of Colly keeps the storage
 // elsewhere.
 func (h *Handle) ReplaceStorage(wrap func(storage.Storage) storage.Storage) error {
 	store, err := field[storage.Storage](h.collector, "store", reflect.Interface)

@@ -12,10 +12,10 @@ import (
 	"github.com/collyrobots/collyrobots/internal/backend"
 )
 
-func TestOpenReturnsErrLayout(t *testing.T) {
+func TestOpenReturnsErrUnsupported(t *testing.T) {
 	for name, c := range map[string]*colly.Collector{"nil": nil, "zero": {}} {
-		if _, err := backend.Open(c); !errors.Is(err, backend.ErrLayout) {
-			t.Errorf("%s: %v, want ErrLayout", name, err)
+		if _, err := backend.Open(c); !errors.Is(err, backend.ErrUnsupported) {
+			t.Errorf("%s: %v, want ErrUnsupported", name, err)
 		}
 	}
 }

@@ -240,6 +240,23 @@ func TestCloneNeverPanics(t *testing.T) {
 	}
 }
 
+// TestUnsupportedColly attaches a collector without a backend, and checks the error and that the
+// collector is unchanged.
+func TestUnsupportedColly(t *testing.T) {
+	c := &colly.Collector{}
+	p, err := collyrobots.WithRobots(c)
+	if p != nil || !errors.Is(err, collyrobots.ErrUnsupportedColly) {
+		t.Errorf("WithRobots returned %v, %v, want ErrUnsupportedColly", p, err)
+	}
+	want := "collyrobots: unsupported version of Colly: the collector has no backend; make it with colly.NewCollector"
+	if fmt.Sprint(err) != want {
+		t.Errorf("the error is %q, want %q", err, want)
+	}
+	if c.IgnoreRobotsTxt || c.Context != nil {
+		t.Errorf("the collector has changed: IgnoreRobotsTxt is %t, Context is %v", c.IgnoreRobotsTxt, c.Context)
+	}
+}
+
 // TestZeroPlugin checks that the errors of a zero Plugin say how to create one.
 func TestZeroPlugin(t *testing.T) {
 	var p collyrobots.Plugin

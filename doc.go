@@ -99,10 +99,11 @@
 // # Denied requests
 //
 // A request that is denied fails like any other request that fails: Visit returns an error if the
-// collector is not Async, and OnError is called. If robots.txt denies it, the error is a
-// [*DisallowedError], which wraps colly.ErrRobotsTxtBlocked and contains a [Decision]: the
-// robots.txt, its line and group, and the dialect. The function of [OnDenied] is called only for
-// denied requests. [Plugin.Check] returns the Decision about a URL without a crawl.
+// collector is not Async, and OnError is called. If robots.txt, an owner's wish or a limit denies
+// it, the error is a [*DeniedError], which contains a [Decision]: the reason, the robots.txt, its
+// line and group, and the dialect. It wraps colly.ErrRobotsTxtBlocked only if robots.txt is the
+// cause. The function of [OnDenied] is called only for denied requests. [Plugin.Check] returns the
+// Decision about a URL without a crawl.
 //
 // # Observing a crawl
 //

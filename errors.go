@@ -80,28 +80,36 @@ func (e *OptionError) Error() string { return prefix + e.Option + ": " + e.Reaso
 // Unwrap returns Err.
 func (e *OptionError) Unwrap() error { return e.Err }
 
-// A DisallowedError reports that a request was not sent because of robots.txt. As for Colly's
-// built-in check, errors.Is(err, colly.ErrRobotsTxtBlocked) holds.
-type DisallowedError struct {
+// A DeniedError reports that a request was not sent because of robots.txt, of what the site says
+// about its use or its links, or of a limit such as MaxPagesPerHost. Decision.Reason says which.
+// errors.Is(err, colly.ErrRobotsTxtBlocked) holds only if robots.txt is the cause: a rule denies the
+// page, the file cannot be read, or its site does not answer.
+type DeniedError struct {
 	Decision Decision
 
 	denied *judge.Denied // the error of the gate; nil if the program has made this one
 }
 
 // Error returns the decision in one line.
-func (e *DisallowedError) Error() string { return prefix + e.Decision.String() }
+func (e *DeniedError) Error() string { return prefix + e.Decision.String() }
 
-// Unwrap returns colly.ErrRobotsTxtBlocked and, if robots.txt could not be read, the reason.
-func (e *DisallowedError) Unwrap() []error {
-	if e.Decision.Err == nil {
-		return []error{colly.ErrRobotsTxtBlocked}
+// Unwrap returns colly.ErrRobotsTxtBlocked if robots.txt is the cause and, if robots.txt could not be
+// read, the reason.
+func (e *DeniedError) Unwrap() []error {
+	var errs []error
+	switch e.Decision.Reason {
+	case report.ReasonRule, report.ReasonUnreachable, report.ReasonSiteDown:
+		errs = append(errs, colly.ErrRobotsTxtBlocked)
 	}
-	return []error{colly.ErrRobotsTxtBlocked, e.Decision.Err}
+	if e.Decision.Err != nil {
+		errs = append(errs, e.Decision.Err)
+	}
+	return errs
 }
 
 // Timeout reports whether robots.txt could not be read because of a timeout. It is the method of
 // net.Error.
-func (e *DisallowedError) Timeout() bool {
+func (e *DeniedError) Timeout() bool {
 	var err interface{ Timeout() bool }
 	return errors.As(e.Decision.Err, &err) && err.Timeout()
 }
@@ -112,7 +120,7 @@ func public(err error) error {
 	if !ok {
 		return err
 	}
-	return &DisallowedError{Decision: d.Decision, denied: d}
+	return &DeniedError{Decision: d.Decision, denied: d}
 }
 
 // A prefixedError is an error whose text begins with the prefix, and does not repeat it after that.

@@ -116,7 +116,7 @@ func ExampleOnDenied() {
 	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"))
 	c.WithTransport(web.Transport())
 	robots, err := c.WithRobots(collyrobots.OnDenied(func(r *colly.Request, err error) {
-		var denied *collyrobots.DisallowedError
+		var denied *collyrobots.DeniedError
 		if errors.As(err, &denied) {
 			fmt.Println(r.URL, denied.Decision.Reason, denied.Decision.Rule)
 		}
@@ -521,7 +521,7 @@ func ExamplePlugin_Transport() {
 	client := &http.Client{Transport: robots.Transport(web.Transport())}
 	for _, path := range []string{"/tea", "/cart", "/basket"} {
 		resp, err := client.Get("http://shop.test" + path)
-		var denied *collyrobots.DisallowedError
+		var denied *collyrobots.DeniedError
 		switch {
 		case errors.As(err, &denied):
 			fmt.Println(path, "denied by", denied.Decision.Rule)

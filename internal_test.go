@@ -296,10 +296,10 @@ func errorsOfRequests() map[string]error {
 	private := &report.PrivateNetworkError{URL: "http://b.test/", Address: "10.0.0.1", From: "a.test"}
 	unpaced := &report.PaceError{Host: "a.test", Err: errors.New("no Redis")}
 	expires := time.Now().Add(time.Hour)
-	denied := func(reason report.Reason, cause error) *DisallowedError {
-		return &DisallowedError{Decision: Decision{URL: "http://a.test/", Reason: reason, Err: cause, Expires: expires}}
+	denied := func(reason report.Reason, cause error) *DeniedError {
+		return &DeniedError{Decision: Decision{URL: "http://a.test/", Reason: reason, Err: cause, Expires: expires}}
 	}
-	limited := func(reason report.Reason, next time.Time) *DisallowedError {
+	limited := func(reason report.Reason, next time.Time) *DeniedError {
 		err := denied(reason, nil)
 		err.Decision.NextTry = next
 		return err

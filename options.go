@@ -628,7 +628,7 @@ func feedFaults(f Feed) (faults []error) {
 }
 
 // OnDenied sets a function that is called once for each request of a collector that is not sent.
-// err is the reason: a *DisallowedError, a *report.PrivateNetworkError, a *report.ShardError, a
+// err is the reason: a *DeniedError, a *report.PrivateNetworkError, a *report.ShardError, a
 // *report.PaceError, ErrRedirectWait, ErrClosed, or the cause of the collector's context. Such a
 // request fails like any other, and OnError is also called.
 //

@@ -94,7 +94,7 @@ func (o *outcome) read(err error) {
 	o.readType(err)
 	o.readValue(err)
 	switch e := err.(type) {
-	case *DisallowedError:
+	case *DeniedError:
 		o.read(e.Decision.Err)
 	case interface{ Unwrap() error }:
 		o.read(e.Unwrap())
@@ -114,7 +114,7 @@ func (o *outcome) readType(err error) {
 		}
 	case *judge.Denied:
 		o.setDenied(e)
-	case *DisallowedError:
+	case *DeniedError:
 		o.setDenied(cmp.Or(e.denied, &judge.Denied{Decision: e.Decision}))
 	case *report.PrivateNetworkError:
 		o.private = true

@@ -181,7 +181,7 @@ func (p *Plugin) RobotsTags(r *colly.Response) robotstags.Tags {
 //		q.AddURL(e.Request.AbsoluteURL(e.Attr("href")))
 //	}
 //
-// If the link must not be followed, the error is a *DisallowedError with report.ReasonNofollow. It is
+// If the link must not be followed, the error is a *DeniedError with report.ReasonNofollow. It is
 // counted and reported as an Event, like the denial of a request. If href is not a URL, the error
 // says so. Without the option, and in a dry run, CheckLink returns nil for every URL.
 func (p *Plugin) CheckLink(page *colly.Request, href string) error {

@@ -61,7 +61,7 @@ func Example() {
 			log.Fatal(err)
 		}
 		links, err := fetch(client, p.URL)
-		var denied *collyrobots.DisallowedError
+		var denied *collyrobots.DeniedError
 		switch {
 		case errors.As(err, &denied):
 			fmt.Println(p.URL, "denied")

@@ -364,7 +364,7 @@ func TestPauses(t *testing.T) {
 // TestClassify checks the classes of results.
 func TestClassify(t *testing.T) {
 	disallowed := func(r report.Reason) error {
-		return fmt.Errorf("Get: %w", &collyrobots.DisallowedError{Decision: report.Decision{Reason: r}})
+		return fmt.Errorf("Get: %w", &collyrobots.DeniedError{Decision: report.Decision{Reason: r}})
 	}
 	for _, test := range []struct {
 		err    error
@@ -388,8 +388,8 @@ func TestClassify(t *testing.T) {
 		{disallowed(report.ReasonDelay), 0, denied},
 		{disallowed(report.ReasonUnreachable), 0, failure},
 		{disallowed(report.ReasonSiteDown), 0, failure},
-		{&collyrobots.DisallowedError{Decision: report.Decision{Reason: report.ReasonUnreachable, Option: "WhenForbidden"}}, 0, denied},
-		{&collyrobots.DisallowedError{Decision: report.Decision{Reason: report.ReasonUnreachable, Option: "WhenUnreachable"}}, 0, failure},
+		{&collyrobots.DeniedError{Decision: report.Decision{Reason: report.ReasonUnreachable, Option: "WhenForbidden"}}, 0, denied},
+		{&collyrobots.DeniedError{Decision: report.Decision{Reason: report.ReasonUnreachable, Option: "WhenUnreachable"}}, 0, failure},
 		{&report.PrivateNetworkError{}, 0, denied},
 		{&report.ShardError{}, 0, denied},
 		{colly.ErrForbiddenDomain, 0, denied},

@@ -41,7 +41,7 @@ type visit struct {
 //
 // Follow returns colly.ErrMaxDepth if the link is too deep for the collector, ErrPageDone if the
 // page is done already, and ErrNotRun if Run has not made the request. Follow also returns an
-// error if the link is not an http or https URL, and a *collyrobots.DisallowedError if the option
+// error if the link is not an http or https URL, and a *collyrobots.DeniedError if the option
 // EnforceNofollow does not allow it. Spiders usually ignore these errors.
 func (q *Queue) Follow(r *colly.Request, href string) error {
 	v := visitOf(r)
@@ -199,7 +199,7 @@ var filtered = []error{colly.ErrForbiddenDomain, colly.ErrForbiddenURL, colly.Er
 // classify returns the class of a visit from its error and the status of its response, which is 0
 // if there was none.
 func classify(err error, status int) class {
-	var disallowed *collyrobots.DisallowedError
+	var disallowed *collyrobots.DeniedError
 	var private *report.PrivateNetworkError
 	var shard *report.ShardError
 	var pace *report.PaceError

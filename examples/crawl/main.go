@@ -163,7 +163,8 @@ func (s *spider) onDenied(_ *colly.Request, err error) {
 
 // onError prints why a request failed. It is also called for denied pages.
 func (s *spider) onError(r *colly.Response, err error) {
-	if !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+	denied := (*collyrobots.DeniedError)(nil)
+	if !errors.As(err, &denied) {
 		s.printf("failed  %s  (%q)\n", r.Request.URL.Redacted(), err)
 	}
 }

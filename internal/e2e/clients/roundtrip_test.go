@@ -41,8 +41,8 @@ func TestTheErrorsOfAClient(t *testing.T) {
 		before  func(p *collyrobots.Plugin, client *http.Client)
 		want    func(error) bool
 	}{
-		"denied":                          {url: "http://a.test/closed", want: isA(new(*collyrobots.DisallowedError))},
-		"redirect to a denied":            {url: "http://a.test/moved", want: isA(new(*collyrobots.DisallowedError))},
+		"denied":                          {url: "http://a.test/closed", want: isA(new(*collyrobots.DeniedError))},
+		"redirect to a denied":            {url: "http://a.test/moved", want: isA(new(*collyrobots.DeniedError))},
 		"redirect into a private network": {url: "http://a.test/private", want: isA(new(*report.PrivateNetworkError))},
 		"another shard": {
 			url:     "http://a.test/",

@@ -13,8 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gocolly/colly/v2"
-
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/report"
@@ -30,7 +28,7 @@ func TestAcquire(t *testing.T) {
 		for i := range 5 {
 			url := fmt.Sprintf("http://a.test/%d", i)
 			turn, err := p.Acquire(t.Context(), kit.NewRequest(t, url))
-			if denied := errors.Is(err, colly.ErrRobotsTxtBlocked); denied != (i == 3) || denied && !strings.Contains(err.Error(), url) {
+			if denied := kit.IsDenial(err); denied != (i == 3) || denied && !strings.Contains(err.Error(), url) {
 				t.Errorf("%s: got error %v", url, err)
 			}
 			got = append(got, fmt.Sprint(time.Since(began)))
@@ -104,7 +102,7 @@ func TestFailed(t *testing.T) {
 				}
 				began := time.Now()
 				next, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/2"))
-				if denied := errors.Is(err, colly.ErrRobotsTxtBlocked); denied == test.unsent || err != nil && !denied {
+				if denied := kit.IsDenial(err); denied == test.unsent || err != nil && !denied {
 					t.Errorf("the next page got error %v", err)
 				}
 				if took, want := time.Since(began), max(0, 2*time.Second-test.after); test.unsent && took != want {
@@ -133,13 +131,13 @@ func TestFailedStopsAHost(t *testing.T) {
 		}
 		kit.Must(t, fail(syscall.ECONNRESET))
 		kit.Must(t, fail(syscall.ECONNRESET))
-		if err := fail(nil); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+		if err := fail(nil); !kit.IsDenial(err) {
 			t.Errorf("after two resets: got error %v", err)
 		}
 		time.Sleep(time.Hour)
 		kit.Must(t, fail(syscall.ECONNREFUSED)) // a probe
 		kit.Must(t, fail(syscall.ECONNRESET))   // the next one
-		if err := fail(nil); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+		if err := fail(nil); !kit.IsDenial(err) {
 			t.Errorf("after the probe: got error %v", err)
 		}
 	})

@@ -89,7 +89,7 @@ func transports(_ *testing.T, c *kit.Crawl, raw string) error {
 func wantReason(t *testing.T, door string, test kit.UnusualURL, err error) {
 	t.Helper()
 	var unusable *dialect.URLError
-	var denied *collyrobots.DisallowedError
+	var denied *collyrobots.DeniedError
 	var parse *url.Error
 	switch {
 	case test.Reason == "" && (err == nil && door == "Check" || errors.As(err, &denied)):

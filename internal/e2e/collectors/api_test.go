@@ -80,8 +80,8 @@ var (
 	_ func(*collyrobots.Plugin, func(collyrobots.Event)) func()                        = (*collyrobots.Plugin).Listen
 	_ func(*collyrobots.Plugin, context.Context, collyrobots.Feed, ...string) pages    = (*collyrobots.Plugin).Pages
 	_ queue.Storage                                                                    = (*collyrobots.SitemapQueue)(nil)
-	_                                                                                  = collyrobots.DisallowedError{Decision: collyrobots.Decision{}}
-	_ error                                                                            = (*collyrobots.DisallowedError)(nil)
+	_                                                                                  = collyrobots.DeniedError{Decision: collyrobots.Decision{}}
+	_ error                                                                            = (*collyrobots.DeniedError)(nil)
 	_ error                                                                            = (*collyrobots.OptionError)(nil)
 	_                                                                                  = []error{collyrobots.ErrAttached, collyrobots.ErrClosed, collyrobots.ErrRedirectWait, collyrobots.ErrLeaseEnded}
 	_ report.RobotsStatus                                                              = report.RobotsState{}.RobotsStatus

@@ -39,7 +39,7 @@ var nilErrors = []error{
 	(*net.OpError)(nil),
 	(*net.DNSError)(nil),
 	(*url.Error)(nil),
-	(*collyrobots.DisallowedError)(nil),
+	(*collyrobots.DeniedError)(nil),
 	(*detailedError)(nil),
 	fmt.Errorf("dial: %w", (*net.OpError)(nil)),
 	errors.Join(io.EOF, (*net.OpError)(nil)),

@@ -186,7 +186,7 @@ func faultOf(err error) string {
 	if errors.As(err, &timeout) && timeout.Timeout() {
 		text += ", timeout"
 	}
-	if d := new(collyrobots.DisallowedError); errors.As(err, &d) {
+	if d := new(collyrobots.DeniedError); errors.As(err, &d) {
 		text += ", decision " + encoded(d.Decision)
 	}
 	return text

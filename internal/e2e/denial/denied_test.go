@@ -92,7 +92,7 @@ func TestDeniedPageFails(t *testing.T) {
 					if len(failed) != wantFailed || len(denied) != wantFailed || len(scraped) != 0 || failed[0] != err {
 						t.Fatalf("the call returned %v; OnError got %v, OnDenied %v, OnScraped was called %d times", err, failed, denied, len(scraped))
 					}
-					disallowed, outer := (*collyrobots.DisallowedError)(nil), (*url.Error)(nil)
+					disallowed, outer := (*collyrobots.DeniedError)(nil), (*url.Error)(nil)
 					if !errors.As(err, &disallowed) || denied[0] != error(disallowed) && name != "CheckHead" || !errors.As(err, &outer) || !errors.Is(err, colly.ErrRobotsTxtBlocked) {
 						t.Errorf("the call returned %v, OnDenied got %v", err, denied[0])
 					}

@@ -59,7 +59,7 @@ func testUnreachableHost(t *testing.T, start kit.Starter) {
 					} else if err != c.Errs["http://dead.test/"] {
 						t.Errorf("Visit returned %v, OnError got %v", err, c.Errs)
 					}
-					denied, failed := (*collyrobots.DisallowedError)(nil), (*url.Error)(nil)
+					denied, failed := (*collyrobots.DeniedError)(nil), (*url.Error)(nil)
 					if !errors.Is(err, colly.ErrRobotsTxtBlocked) || !errors.As(err, &denied) || denied.Decision.Reason != tc.reason || !errors.As(err, &failed) {
 						t.Errorf("Visit returned %v, want a denial for reason %q", err, tc.reason)
 					}
@@ -207,7 +207,7 @@ func TestVisitReturnsDenial(t *testing.T) {
 				}
 				err := c.Visit("http://a.test" + tc.path)
 				c.Wait()
-				if denied := (*collyrobots.DisallowedError)(nil); errors.As(err, &denied) != tc.denied || errors.Is(err, colly.ErrRobotsTxtBlocked) != tc.denied {
+				if denied := (*collyrobots.DeniedError)(nil); errors.As(err, &denied) != tc.denied || errors.Is(err, colly.ErrRobotsTxtBlocked) != tc.denied {
 					t.Errorf("Visit returned %v, want a denial: %t", err, tc.denied)
 				}
 				switch {

@@ -171,7 +171,7 @@ func (c *Crawl) exchange(method, to string, body io.Reader, contentType string) 
 // isRefusal reports whether the plugin has refused a request with err.
 func isRefusal(err error) bool {
 	private := (*report.PrivateNetworkError)(nil)
-	return errors.Is(err, colly.ErrRobotsTxtBlocked) || errors.Is(err, collyrobots.ErrRedirectWait) ||
+	return IsDenial(err) || errors.Is(err, collyrobots.ErrRedirectWait) ||
 		errors.Is(err, collyrobots.ErrClosed) || errors.As(err, &private)
 }
 

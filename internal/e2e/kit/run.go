@@ -108,7 +108,7 @@ func (r *Run) Client() *http.Client {
 
 // Results makes c print the results of pages that are not denied.
 func (r *Run) Results(c *colly.Collector) *colly.Collector {
-	r.print(c, func(err error) bool { return !errors.Is(err, colly.ErrRobotsTxtBlocked) })
+	r.print(c, func(err error) bool { return !IsDenial(err) })
 	return c
 }
 
@@ -158,7 +158,7 @@ func (r *Run) Count(c *colly.Collector) *colly.Collector {
 
 // kindOf returns a word for the end of a request that has failed.
 func kindOf(resp *colly.Response, err error) string {
-	denied := (*collyrobots.DisallowedError)(nil)
+	denied := (*collyrobots.DeniedError)(nil)
 	switch {
 	case errors.As(err, &denied):
 		return string(denied.Decision.Reason)

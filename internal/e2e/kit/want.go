@@ -97,13 +97,23 @@ func WantNoSooner(t *testing.T, web *robotstest.Web, host string, delay time.Dur
 	}
 }
 
+// IsDenial reports whether err is a DeniedError or wraps one.
+func IsDenial(err error) bool {
+	denied := (*collyrobots.DeniedError)(nil)
+	return errors.As(err, &denied)
+}
+
 // WantDenied checks the error that OnDenied got for a URL.
 func WantDenied(t *testing.T, c *Crawl, url string, reason report.Reason, line int) {
 	t.Helper()
-	var denied *collyrobots.DisallowedError
-	if err := c.Denied[url]; !errors.As(err, &denied) || !errors.Is(err, colly.ErrRobotsTxtBlocked) {
-		t.Errorf("%s: OnDenied got %v, want a DisallowedError", url, err)
+	var denied *collyrobots.DeniedError
+	if err := c.Denied[url]; !errors.As(err, &denied) {
+		t.Errorf("%s: OnDenied got %v, want a DeniedError", url, err)
 		return
+	}
+	blocked := reason == report.ReasonRule || reason == report.ReasonUnreachable || reason == report.ReasonSiteDown
+	if errors.Is(denied, colly.ErrRobotsTxtBlocked) != blocked {
+		t.Errorf("%s: the error %v is ErrRobotsTxtBlocked: %t, want %t", url, denied, !blocked, blocked)
 	}
 	if d := denied.Decision; d.Reason != reason || d.Rule.Line != line || d.Allowed {
 		t.Errorf("%s: got %v, want reason %q, line %d", url, d, reason, line)

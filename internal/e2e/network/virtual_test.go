@@ -73,7 +73,7 @@ func TestHostHeaderSelectsSite(t *testing.T) {
 		kit.WantURIs(t, web, "shop.test", "")
 		kit.WantDenied(t, c, "http://10.0.0.1/cart", report.ReasonRule, 2)
 		kit.WantDenied(t, c, "http://10.0.0.1/1", report.ReasonRule, 2)
-		denied := (*collyrobots.DisallowedError)(nil)
+		denied := (*collyrobots.DeniedError)(nil)
 		if err := c.Denied["http://10.0.0.1/cart"]; !errors.As(err, &denied) || denied.Decision.Authority != "http://shop.test@10.0.0.1" {
 			t.Errorf("/cart: got %v, want a denial by http://shop.test@10.0.0.1", err)
 		}

@@ -32,7 +32,7 @@ func wantBudget(t *testing.T, c *kit.Crawl, web *robotstest.Web, sent, denied in
 	n := 0
 	c.Note(func() {
 		for _, err := range c.Denied {
-			var why *collyrobots.DisallowedError
+			var why *collyrobots.DeniedError
 			if errors.As(err, &why) && why.Decision.Reason == report.ReasonBudget {
 				n++
 			}

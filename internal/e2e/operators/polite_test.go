@@ -65,7 +65,7 @@ func TestPolite(t *testing.T) {
 					t.Errorf("denied: %v, want %d", c.Denied, test.refused)
 				}
 				for _, err := range c.Denied {
-					var denied *collyrobots.DisallowedError
+					var denied *collyrobots.DeniedError
 					if !errors.As(err, &denied) || denied.Decision.Reason != report.ReasonRefused {
 						t.Errorf("denied because of %v", err)
 					}

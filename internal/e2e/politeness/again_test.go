@@ -67,11 +67,11 @@ func testRetriesAreCheckedAgain(t *testing.T, start kit.Starter) {
 				c := start(t, web, nil, told.On(), collyrobots.RetryThrottled(1))
 				kit.Must(t, c.Visit("http://a.test/0"))
 				err := c.Visit("http://a.test/page")
-				if denied := (*collyrobots.DisallowedError)(nil); !errors.As(err, &denied) {
-					t.Errorf("Visit returned %v, want a DisallowedError", err)
+				if denied := (*collyrobots.DeniedError)(nil); !errors.As(err, &denied) {
+					t.Errorf("Visit returned %v, want a DeniedError", err)
 				}
-				if denied := (*collyrobots.DisallowedError)(nil); !errors.As(c.Denied["http://a.test/page"], &denied) {
-					t.Errorf("OnDenied got %v, want a DisallowedError for /page", c.Denied)
+				if denied := (*collyrobots.DeniedError)(nil); !errors.As(c.Denied["http://a.test/page"], &denied) {
+					t.Errorf("OnDenied got %v, want a DeniedError for /page", c.Denied)
 				}
 				kit.WantSchedule(t, web, "a.test", tc.want)
 				s := c.Robots.Stats().Totals

@@ -80,7 +80,7 @@ func late(n int, fail http.HandlerFunc) func() robotstest.Sites {
 // denied by a rule.
 func retryAll(c *colly.Collector, n int, pause time.Duration) {
 	c.OnError(func(r *colly.Response, err error) {
-		denied := (*collyrobots.DisallowedError)(nil)
+		denied := (*collyrobots.DeniedError)(nil)
 		if errors.As(err, &denied) && denied.Decision.Reason == report.ReasonRule {
 			return
 		}

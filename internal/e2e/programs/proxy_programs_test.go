@@ -72,7 +72,7 @@ func behindProxies(exit func(w http.ResponseWriter, r *http.Request) bool) func(
 func retryNext(p *kit.Run, c *colly.Collector, before func()) {
 	c.OnError(func(r *colly.Response, err error) {
 		tries, _ := r.Ctx.GetAny("tries").(int)
-		denied := (*collyrobots.DisallowedError)(nil)
+		denied := (*collyrobots.DeniedError)(nil)
 		if errors.As(err, &denied) && denied.Decision.Reason == report.ReasonRule || tries == 10 {
 			return
 		}

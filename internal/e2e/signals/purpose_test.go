@@ -44,8 +44,8 @@ func TestEnforceUsage(t *testing.T) {
 		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 10s "+kit.TDMURI+", 20s /open/1, 30s /open/2")
 		kit.WantDenied(t, c, "http://a.test/", report.ReasonUsage, 0)
 		kit.WantDenied(t, c, "http://a.test/closed", report.ReasonRule, 5)
-		denied := (*collyrobots.DisallowedError)(nil)
-		if err := c.Denied["http://a.test/x"]; !errors.As(err, &denied) || !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+		denied := (*collyrobots.DeniedError)(nil)
+		if err := c.Denied["http://a.test/x"]; !errors.As(err, &denied) {
 			t.Fatalf("got %v", err)
 		}
 		want := "collyrobots: http://a.test/x denied: its owner disallows this use: train-ai in robots.txt, line 3 (rfc9309)"
@@ -302,7 +302,7 @@ func TestUsageOfClients(t *testing.T) {
 		client := &http.Client{Transport: p.Transport(next)}
 		for _, path := range []string{"/x", "/open/1"} {
 			resp, err := client.Do(kit.NewRequest(t, "http://a.test"+path))
-			denied := (*collyrobots.DisallowedError)(nil)
+			denied := (*collyrobots.DeniedError)(nil)
 			if errors.As(err, &denied) != (path == "/x") {
 				t.Errorf("%s: got error %v", path, err)
 			}
@@ -311,7 +311,7 @@ func TestUsageOfClients(t *testing.T) {
 			}
 		}
 		_, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/x"))
-		if !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+		if !kit.IsDenial(err) {
 			t.Errorf("Acquire: got error %v", err)
 		}
 		turn, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/open/2"))

@@ -179,8 +179,8 @@ func TestNofollowIsReported(t *testing.T) {
 		kit.WantURIs(t, web, "b.test", "") // not even its robots.txt
 		for i, u := range []string{"http://a.test/1", "http://b.test/"} {
 			for name, err := range map[string]error{"Visit": returned[i], "OnDenied": c.Denied[u], "OnError": c.Errs[u]} {
-				denied := (*collyrobots.DisallowedError)(nil)
-				if !errors.As(err, &denied) || !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+				denied := (*collyrobots.DeniedError)(nil)
+				if !errors.As(err, &denied) {
 					t.Errorf("%s of %s: %v", name, u, err)
 					continue
 				}
@@ -213,7 +213,7 @@ func TestNofollowAfterRobotsTxt(t *testing.T) {
 		c := kit.Start(t, web, nil, collyrobots.EnforceNofollow())
 		followAll(c)
 		kit.Must(t, c.Visit("http://a.test/0"))
-		denied := (*collyrobots.DisallowedError)(nil)
+		denied := (*collyrobots.DeniedError)(nil)
 		if !errors.As(c.Denied["http://a.test/1"], &denied) || denied.Decision.Reason != report.ReasonRule {
 			t.Errorf("got %v", c.Denied)
 		}
@@ -492,7 +492,7 @@ func TestCheckLink(t *testing.T) {
 		for href, want := range map[string]string{
 			"1": "denied", "2": "", "/1": "", "http://b.test/": "denied", "#top": "error", "mailto:a@b.test": "error", "http://[": "error",
 		} {
-			denied := (*collyrobots.DisallowedError)(nil)
+			denied := (*collyrobots.DeniedError)(nil)
 			got := ""
 			switch {
 			case errors.As(results[href], &denied):

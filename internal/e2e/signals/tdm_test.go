@@ -91,7 +91,7 @@ func TestTDMAnswers(t *testing.T) {
 			}, func(t *testing.T, web *robotstest.Web) {
 				c := kit.Start(t, web, nil, kit.Training()...)
 				err := c.Visit("http://a.test/1")
-				if denied := errors.Is(err, colly.ErrRobotsTxtBlocked); denied != tc.denied {
+				if denied := kit.IsDenial(err); denied != tc.denied {
 					t.Errorf("got error %v, denied should be %v", err, tc.denied)
 				}
 				began := time.Now()
@@ -179,7 +179,7 @@ func TestTDMFileBeforeHeader(t *testing.T) {
 		c.OnResponse(func(r *colly.Response) {
 			said = append(said, c.Robots.Usage(r).Preferences.Of(usage.TrainAI).Preference)
 		})
-		if err := c.Visit("http://a.test/1"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
+		if err := c.Visit("http://a.test/1"); !kit.IsDenial(err) {
 			t.Errorf("the error is %v", err)
 		}
 		kit.Must(t, c.Visit("http://b.test/1"))

@@ -204,7 +204,7 @@ func (s *spider) onLink(e *colly.HTMLElement) {
 
 // onDenied is called for each request that was not sent. onError is called for it as well.
 func (s *spider) onDenied(r *colly.Request, err error) {
-	var denied *collyrobots.DisallowedError
+	var denied *collyrobots.DeniedError
 	if !errors.As(err, &denied) {
 		return
 	}
@@ -215,7 +215,8 @@ func (s *spider) onDenied(r *colly.Request, err error) {
 }
 
 func (s *spider) onError(r *colly.Response, err error) {
-	if errors.Is(err, colly.ErrRobotsTxtBlocked) {
+	var denied *collyrobots.DeniedError
+	if errors.As(err, &denied) {
 		s.budget.giveBack(r.Request.ID)
 		return
 	}

@@ -206,7 +206,7 @@ func (s *service) takeTurn(w http.ResponseWriter, r *http.Request) {
 
 // refuse responds to a request for a turn that was not granted because of err.
 func (s *service) refuse(w http.ResponseWriter, q *turnRequest, err error) {
-	var denied *collyrobots.DisallowedError
+	var denied *collyrobots.DeniedError
 	var private *report.PrivateNetworkError
 	switch {
 	case errors.As(err, &denied):

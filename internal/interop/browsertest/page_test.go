@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -208,7 +209,8 @@ func TestKeyboard(t *testing.T) {
 	b.within(soon, `document.querySelectorAll("#rows tr").length === 3`)
 	b.run(chromedp.KeyEvent(kb.Tab))
 	b.within(soon, `document.activeElement.className === "skip"`)
-	b.run(chromedp.KeyEvent("/"))
+	b.run(call(input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyDown, Key: "/", Text: "/"}),
+		call(input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyUp, Key: "/"}))
 	b.within(soon, `document.activeElement.id === "q"`)
 	b.run(chromedp.KeyEvent("wiki"))
 	b.within(soon, `document.querySelectorAll("#rows tr").length === 1`)

@@ -18,7 +18,7 @@ func TestGuard(t *testing.T) {
 		w.Header().Set("Skip", r.URL.Path)
 	}))
 	defer server.Close()
-	c := colly.NewCollector()
+	c := colly.NewCollector(colly.IgnoreRobotsTxt())
 	handle, err := backend.Open(c)
 	if err != nil {
 		t.Fatal(err)

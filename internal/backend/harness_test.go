@@ -159,6 +159,7 @@ func install(t *testing.T, c *colly.Collector, r *recorder) *colly.Collector {
 	if err != nil || !fresh {
 		t.Fatal(fresh, err)
 	}
+	c.IgnoreRobotsTxt = true
 	c.Context = backend.Mark(c.Context, r)
 	var current atomic.Pointer[backend.Seam]
 	current.Store(seam)

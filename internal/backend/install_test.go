@@ -17,7 +17,7 @@ import (
 // controller of the Seam is informed once.
 func TestStray(t *testing.T) {
 	server := redirecting(t)
-	c := colly.NewCollector(colly.AllowURLRevisit())
+	c := colly.NewCollector(colly.AllowURLRevisit(), colly.IgnoreRobotsTxt())
 	unattached := c.Clone()
 	second := c.Clone()
 	r := &recorder{knowsNo: true}

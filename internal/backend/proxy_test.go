@@ -77,7 +77,7 @@ func TestSetProxyKeepsTheTransport(t *testing.T) {
 		}
 		return got
 	}
-	want := crawl(colly.NewCollector(colly.AllowURLRevisit()))
+	want := crawl(colly.NewCollector(colly.AllowURLRevisit(), colly.IgnoreRobotsTxt()))
 	if len(want) != 15 || want[5] != "proxy site.invalid" || want[9] != "a file" || !strings.HasPrefix(want[10], "server") {
 		t.Fatalf("without the plugin: %q", want)
 	}

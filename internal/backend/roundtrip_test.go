@@ -113,7 +113,7 @@ func TestBrokenTransports(t *testing.T) {
 			}
 			r := new(recorder)
 			panicked, err := visit(install(t, colly.NewCollector(), r))
-			wantPanic, wantErr := visit(colly.NewCollector())
+			wantPanic, wantErr := visit(colly.NewCollector(colly.IgnoreRobotsTxt()))
 			text := strings.Replace(fmt.Sprint(err), "*backend.Seam", "backend_test.roundTripper", 1)
 			if text != fmt.Sprint(wantErr) || fmt.Sprint(panicked) != fmt.Sprint(wantPanic) {
 				t.Errorf("%v, panic %v; without a Seam %v, panic %v", err, panicked, wantErr, wantPanic)

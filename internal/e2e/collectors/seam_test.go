@@ -302,7 +302,7 @@ func TestInitAfterAttach(t *testing.T) {
 		kit.Must(t, c.Visit("http://a.test/2"))
 		for range 2 {
 			c.Init()
-			c.UserAgent, c.AllowURLRevisit = "ExampleBot/1.0", true
+			c.UserAgent, c.AllowURLRevisit, c.IgnoreRobotsTxt = "ExampleBot/1.0", true, true
 			c.WithTransport(c.Transport)
 			if err := c.Visit("http://a.test/"); !errors.Is(err, colly.ErrRobotsTxtBlocked) {
 				t.Errorf("Visit returned %v, want the denial of the last redirect", err)

@@ -113,7 +113,7 @@ func replay(t *testing.T, tc corpusCase, robots []byte) (kept, denied int) {
 
 // onTheWire returns a target as Colly sends it.
 func onTheWire(target string) string {
-	c := colly.NewCollector()
+	c := colly.NewCollector(colly.IgnoreRobotsTxt())
 	uri := ""
 	c.OnRequest(func(r *colly.Request) { uri = r.URL.RequestURI(); r.Abort() })
 	c.Visit("http://a.test" + target)

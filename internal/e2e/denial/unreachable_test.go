@@ -244,7 +244,7 @@ func TestVisitReturnsOtherReasons(t *testing.T) {
 		if err := clone.Visit("http://a.test/1"); !errors.Is(err, collyrobots.ErrClosed) {
 			t.Errorf("Visit returned %v, want ErrClosed", err)
 		}
-		plain := collyrobots.NewCollector()
+		plain := collyrobots.NewCollector(colly.IgnoreRobotsTxt())
 		plain.WithTransport(web.Transport())
 		kit.Must(t, plain.Visit("http://a.test/2")) // without the plugin
 		c.Impolite = true

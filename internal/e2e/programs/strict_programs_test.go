@@ -175,6 +175,7 @@ var strictPrograms = []program{
 			}
 		}
 	}},
+	// The program has no OnError: Colly may also call that for a robots.txt that cannot be read.
 	{name: "cannot read robots.txt at first", sites: func() robotstest.Sites {
 		sites := closedTree()
 		var mu sync.Mutex
@@ -190,7 +191,8 @@ var strictPrograms = []program{
 		}
 		return sites
 	}, run: func(p *kit.Run) {
-		c := p.Results(p.Collector(colly.AllowURLRevisit()))
+		c := p.Collector(colly.AllowURLRevisit())
+		c.OnResponse(func(r *colly.Response) { p.Say("response %d %s", r.StatusCode, r.Request.URL) })
 		p.Attach(c)
 		for _, page := range []string{"/1", "/2", "/3"} {
 			for range 20 {

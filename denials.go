@@ -96,7 +96,7 @@ func (h *hooks) refuse(q *gate.Request, r *colly.Request, err error) {
 // failsEarly reports whether refused pages fail in OnRequest, so that they take no slot of a
 // LimitRule. In a synchronous collector, Visit must return the error, which only the transport can
 // do.
-func (h *hooks) failsEarly() bool { return h.c.Async && h.handle.CanFail() }
+func (h *hooks) failsEarly() bool { return h.c.Async }
 
 // mayFailEarly reports whether a page fails in OnRequest. A page may be refused and still come from
 // CacheDir.

@@ -81,23 +81,23 @@ type storedKey struct {
 func keyOf(p *urlstore.Page) storedKey { return storedKey{collector: p.Collector, url: p.URL} }
 
 // add gives a collector its number, and watches its storage.
-func (f *frontier) add(h *hooks) error {
+func (f *frontier) add(h *hooks) {
 	if f == nil {
-		return nil
+		return
 	}
 	f.mu.Lock()
 	h.recording = &frontierHooks{h: h, number: len(f.collectors)}
 	f.collectors = append(f.collectors, weak.Make(h))
 	f.mu.Unlock()
-	return f.watch(h)
+	f.watch(h)
 }
 
 // watch puts the storage of a collector into one that reports visits.
-func (f *frontier) watch(h *hooks) error {
+func (f *frontier) watch(h *hooks) {
 	if f == nil || h == nil {
-		return nil
+		return
 	}
-	return h.handle.ReplaceStorage(func(s storage.Storage) storage.Storage {
+	h.handle.ReplaceStorage(func(s storage.Storage) storage.Storage {
 		h.visits = f.visits.Wrap(s)
 		h.visits.Before(h.recording.prepare)
 		return h.visits

@@ -315,15 +315,16 @@ func (p *Plugin) Attach(c *colly.Collector) error {
 		c.Context = backend.Mark(c.Context, p.controller)
 	}
 	if h := p.hooksOf(c); !fresh || h != nil { // if Collector.Init has undone the rest, the callbacks are still there
-		return errors.Join(h.watchStorage(), p.frontier.watch(h))
+		h.watchStorage()
+		p.frontier.watch(h)
+		return nil
 	}
 	h := &hooks{core: p.core}
 	h.collectorClient.init(p.controller, c, handle, seam)
 	h.enforcesTags = p.judge.Settings.IsForAny(func(s *judge.HostSettings) bool { return s.EnforceNofollow })
-	err = errors.Join(h.watchStorage(), h.addRevalidation(), p.frontier.add(h))
-	if err != nil {
-		return err
-	}
+	h.watchStorage()
+	h.addRevalidation()
+	p.frontier.add(h)
 	p.remember(h)
 	h.attach()
 	h.debugger.Store(p.debuggers.add(handle, p.judge.Report))

@@ -79,16 +79,12 @@ type revalidateHooks struct {
 
 // addRevalidation makes the pages of the collector conditional, which is being attached. It does
 // nothing without the option.
-func (h *hooks) addRevalidation() error {
+func (h *hooks) addRevalidation() {
 	if h.revalidation == nil {
-		return nil
+		return
 	}
-	err := h.handle.Guard(isMarkedUnchanged)
-	if err != nil {
-		return err
-	}
+	h.handle.Guard(isMarkedUnchanged)
 	h.revalidating = &revalidateHooks{h: h, records: h.revalidation.Add()}
-	return nil
 }
 
 // recordsFor returns the records for the page of r, or nil if r must not be made conditional.

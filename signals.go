@@ -296,11 +296,11 @@ func hasTagHeaders(r *colly.Response) bool { return robotstags.HasHeader(headerO
 
 // watchStorage wraps the storage of the collector for withhold and decideVisit, if the option
 // EnforceNofollow is set for any host. With Frontier, the storage is already wrapped.
-func (h *hooks) watchStorage() error {
+func (h *hooks) watchStorage() {
 	if h.frontier != nil || !h.enforcesTags {
-		return nil
+		return
 	}
-	return h.handle.ReplaceStorage(func(s storage.Storage) storage.Storage {
+	h.handle.ReplaceStorage(func(s storage.Storage) storage.Storage {
 		h.visits = h.untracked.Wrap(s)
 		return h.visits
 	})

@@ -2,8 +2,6 @@ package backend
 
 import (
 	"net/http"
-	"reflect"
-	"sync"
 	"sync/atomic"
 
 	"github.com/gocolly/colly/v2"
@@ -14,29 +12,10 @@ import (
 
 // An early has what is needed to end requests early.
 type early struct {
-	errorCallbacks *[]colly.ErrorCallback // the collector's field; nil if it was not found
-	lock           **sync.RWMutex         // the collector's field, which guards its callbacks; nil if it was not found
-	own            int                    // the number of the OnRequest callback that calls IsFollowed
-	after          colly.RequestCallback  // the function of AfterOnRequest
-	wrapped        atomic.Int64           // the number of the OnRequest callback that was wrapped last; 0 if none was
+	own     int                   // the number of the OnRequest callback that calls IsFollowed
+	after   colly.RequestCallback // the function of AfterOnRequest
+	wrapped atomic.Int64          // the number of the OnRequest callback that was wrapped last; 0 if none was
 }
-
-// open looks for the fields of c.
-func (e *early) open(c *colly.Collector) {
-	lock, err := field[*sync.RWMutex](c, "lock", reflect.Pointer)
-	if err != nil {
-		return
-	}
-	callbacks, err := field[[]colly.ErrorCallback](c, "errorCallbacks", reflect.Slice)
-	if err != nil {
-		return
-	}
-	e.lock = lock
-	e.errorCallbacks = callbacks
-}
-
-// CanFail reports whether IsFollowed and Fail work with this version of Colly.
-func (h *Handle) CanFail() bool { return h.early.errorCallbacks != nil && *h.early.lock != nil }
 
 // AfterOnRequest makes the collector call f after the last OnRequest callback of a request. own is the
 // number of the OnRequest callback that calls IsFollowed, counted from 1. No request may be under
@@ -50,7 +29,7 @@ func (h *Handle) AfterOnRequest(own int, f colly.RequestCallback) {
 
 // IsFollowed is called first in each call of the OnRequest callback that AfterOnRequest has got the
 // number of. It reports whether other callbacks follow. If not, the collector does not call the
-// function of AfterOnRequest for this request. It must not be called unless CanFail returns true.
+// function of AfterOnRequest for this request.
 func (h *Handle) IsFollowed() bool {
 	n := len(*h.requestCallbacks)
 	if n <= h.early.own {
@@ -67,7 +46,7 @@ func (h *Handle) IsFollowed() bool {
 // Colly reads the slice without a lock. No other request reads the element at the same time: each of
 // them calls IsFollowed first.
 func (h *Handle) wrapLastRequestCallback() {
-	lock := *h.early.lock
+	lock := *h.lock
 	lock.Lock()
 	defer lock.Unlock()
 	callbacks := *h.requestCallbacks
@@ -86,8 +65,7 @@ func (h *Handle) wrapLastRequestCallback() {
 }
 
 // Fail aborts a request in OnRequest and calls the debugger and the OnError callbacks of the
-// collector with err, in the order and on the goroutine in which Colly would call them. It must not
-// be called unless CanFail returns true.
+// collector with err, in the order and on the goroutine in which Colly would call them.
 func (h *Handle) Fail(r *colly.Request, err error) {
 	r.Abort()
 	if d := h.Debugger(); d != nil {
@@ -98,9 +76,9 @@ func (h *Handle) Fail(r *colly.Request, err error) {
 			Values:      map[string]string{"url": r.URL.String(), "status": http.StatusText(0)},
 		})
 	}
-	lock := *h.early.lock
+	lock := *h.lock
 	lock.RLock()
-	callbacks := *h.early.errorCallbacks
+	callbacks := *h.errorCallbacks
 	lock.RUnlock()
 	resp := &colly.Response{Request: r, Ctx: r.Ctx}
 	for _, f := range callbacks {

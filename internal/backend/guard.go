@@ -1,7 +1,6 @@
 package backend
 
 import (
-	"reflect"
 	"sync"
 
 	"github.com/gocolly/colly/v2"
@@ -13,12 +12,9 @@ import (
 // A guard wraps the callbacks of a collector.
 type guard struct {
 	// mu protects the fields below it, except skip, which is set before the first request.
-	mu        sync.Mutex
-	skip      func(*colly.Response) bool // nil before Guard
-	headers   *[]colly.ResponseHeadersCallback
-	responses *[]colly.ResponseCallback
-	scraped   *[]colly.ScrapedCallback
-	last      bool // AddLast was called, so one of the callbacks is that of the plugin
+	mu   sync.Mutex
+	skip func(*colly.Response) bool // nil before Guard
+	last bool                       // AddLast was called, so one of the callbacks is that of the plugin
 
 	// The numbers of callbacks that are wrapped or belong to the plugin.
 	guardedHeaders, guardedResponses, guardedScraped int
@@ -26,23 +22,8 @@ type guard struct {
 
 // Guard makes the collector skip its callbacks of OnResponseHeaders, OnResponse and OnScraped if
 // skip returns true for the response. Callbacks that are registered by AddOwn and AddLast are not
-// skipped. Guard must be called before AddOwn and AddLast. It returns an error that wraps
-// ErrUnsupported if this version of Colly keeps the callbacks elsewhere.
-func (h *Handle) Guard(skip func(*colly.Response) bool) error {
-	var err error
-	g := &h.guard
-	g.headers = h.responseCallbacks
-	g.responses, err = field[[]colly.ResponseCallback](h.collector, "responseCallbacks", reflect.Slice)
-	if err != nil {
-		return err
-	}
-	g.scraped, err = field[[]colly.ScrapedCallback](h.collector, "scrapedCallbacks", reflect.Slice)
-	if err != nil {
-		return err
-	}
-	g.skip = skip
-	return nil
-}
+// skipped. Guard must be called before AddOwn and AddLast.
+func (h *Handle) Guard(skip func(*colly.Response) bool) { h.guard.skip = skip }
 
 // AddOwn calls register, which registers callbacks of the plugin. They are called for every
 // response.
@@ -54,11 +35,9 @@ func (h *Handle) AddOwn(register func()) {
 		register()
 		return
 	}
-	g.wrap()
+	h.wrap()
 	register()
-	g.guardedHeaders = len(*g.headers)
-	g.guardedResponses = len(*g.responses)
-	g.guardedScraped = len(*g.scraped)
+	h.countGuarded()
 }
 
 // AddLast registers an OnScraped callback of the plugin. It stays the last one, also if the program
@@ -76,30 +55,37 @@ func (h *Handle) GuardNew() {
 	g := &h.guard
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.wrap()
+	h.wrap()
 }
 
 // wrap wraps the callbacks that are not guarded. It changes the elements of the slices in place,
-// because Colly may read their lengths. g.mu is held.
-func (g *guard) wrap() {
-	for i := g.guardedHeaders; i < len(*g.headers); i++ {
-		f := (*g.headers)[i]
-		(*g.headers)[i] = func(r *colly.Response) { g.call(f, r) }
+// because Colly may read their lengths. guard.mu is held.
+func (h *Handle) wrap() {
+	g := &h.guard
+	headers, responses, scraped := *h.responseHeadersCallbacks, *h.responseCallbacks, *h.scrapedCallbacks
+	for i := g.guardedHeaders; i < len(headers); i++ {
+		f := headers[i]
+		headers[i] = func(r *colly.Response) { g.call(f, r) }
 	}
-	for i := g.guardedResponses; i < len(*g.responses); i++ {
-		f := (*g.responses)[i]
-		(*g.responses)[i] = func(r *colly.Response) { g.call(f, r) }
+	for i := g.guardedResponses; i < len(responses); i++ {
+		f := responses[i]
+		responses[i] = func(r *colly.Response) { g.call(f, r) }
 	}
-	for i := g.guardedScraped; i < len(*g.scraped); i++ {
-		f := (*g.scraped)[i]
-		(*g.scraped)[i] = func(r *colly.Response) { g.call(f, r) }
+	for i := g.guardedScraped; i < len(scraped); i++ {
+		f := scraped[i]
+		scraped[i] = func(r *colly.Response) { g.call(f, r) }
 		if g.last {
-			(*g.scraped)[i-1], (*g.scraped)[i] = (*g.scraped)[i], (*g.scraped)[i-1]
+			scraped[i-1], scraped[i] = scraped[i], scraped[i-1]
 		}
 	}
-	g.guardedHeaders = len(*g.headers)
-	g.guardedResponses = len(*g.responses)
-	g.guardedScraped = len(*g.scraped)
+	h.countGuarded()
+}
+
+// countGuarded records that all callbacks are guarded or belong to the plugin. guard.mu is held.
+func (h *Handle) countGuarded() {
+	h.guard.guardedHeaders = len(*h.responseHeadersCallbacks)
+	h.guard.guardedResponses = len(*h.responseCallbacks)
+	h.guard.guardedScraped = len(*h.scrapedCallbacks)
 }
 
 // call calls a callback of the user unless the response is skipped.

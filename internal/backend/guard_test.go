@@ -29,10 +29,7 @@ func TestGuard(t *testing.T) {
 	}
 	c.OnResponseHeaders(note("headers"))
 	c.OnScraped(note("scraped 1"))
-	err = handle.Guard(func(r *colly.Response) bool { return r.Headers.Get("Skip") == "/skip" })
-	if err != nil {
-		t.Fatal(err)
-	}
+	handle.Guard(func(r *colly.Response) bool { return r.Headers.Get("Skip") == "/skip" })
 	handle.AddOwn(func() { c.OnResponse(note("own")) })
 	handle.AddLast(note("last"))
 	c.OnResponse(note("response"))

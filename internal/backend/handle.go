@@ -14,7 +14,8 @@ import (
 	"github.com/gocolly/colly/v2/storage"
 )
 
-// This file reads the unexported fields of a collector.
+// This file reads the unexported fields of a collector. colly_test.go checks each of them, and what
+// else the plugin expects of Colly.
 
 // ErrUnsupported reports that a collector lacks an unexported field that this package reads.
 var ErrUnsupported = errors.New("collyrobots: unsupported version of Colly")
@@ -22,16 +23,27 @@ var ErrUnsupported = errors.New("collyrobots: unsupported version of Colly")
 // A Handle gives access to unexported fields of a collector. Its methods may be called from any
 // goroutine that may call the methods of the collector.
 type Handle struct {
-	collector         *colly.Collector
-	backend           **hidden                         // the collector's field
-	found             atomic.Pointer[clientField]      // the result of the last search for the client
-	requestCallbacks  *[]colly.RequestCallback         // the collector's field
-	responseCallbacks *[]colly.ResponseHeadersCallback // the collector's field
-	wait              **sync.WaitGroup                 // the collector's field; nil if it was not found
-	guard             guard                            // see Guard
-	early             early                            // see Fail
-	moved             atomic.Bool                      // the backend is not the one that Open found
-	released          bool                             // Release was called; guarded by installing
+	fields
+	collector *colly.Collector
+	found     atomic.Pointer[clientField] // the result of the last search for the client
+	guard     guard                       // see Guard
+	early     early                       // see Fail
+	moved     atomic.Bool                 // the backend is not the one that Open found
+	released  bool                        // Release was called; guarded by installing
+}
+
+// fields are the addresses of the fields of a collector.
+type fields struct {
+	backend                  **hidden
+	store                    *storage.Storage
+	debugger                 *debug.Debugger
+	requestCallbacks         *[]colly.RequestCallback
+	responseCallbacks        *[]colly.ResponseCallback
+	responseHeadersCallbacks *[]colly.ResponseHeadersCallback
+	errorCallbacks           *[]colly.ErrorCallback
+	scrapedCallbacks         *[]colly.ScrapedCallback
+	wg                       **sync.WaitGroup
+	lock                     **sync.RWMutex // guards the callbacks
 }
 
 // hidden stands for Colly's unexported type of a backend. Only its address is used.
@@ -48,42 +60,49 @@ type clientField struct {
 type clientPointer = atomic.Pointer[http.Client]
 
 // Open returns a Handle for c. The error wraps ErrUnsupported if c is nil, if c was not created by
-// colly.NewCollector, or if this version of Colly has another layout.
+// colly.NewCollector, or if this version of Colly has other fields.
 func Open(c *colly.Collector) (*Handle, error) {
 	if c == nil {
 		return nil, fmt.Errorf("%w: the collector is nil", ErrUnsupported)
 	}
 	h := &Handle{collector: c}
-	var err error
-	h.backend, err = field[*hidden](c, "backend", reflect.Pointer)
+	err := h.fields.open(c)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrUnsupported, err)
 	}
-	h.requestCallbacks, err = field[[]colly.RequestCallback](c, "requestCallbacks", reflect.Slice)
-	if err != nil {
-		return nil, err
-	}
-	h.responseCallbacks, err = field[[]colly.ResponseHeadersCallback](c, "responseHeadersCallbacks", reflect.Slice)
-	if err != nil {
-		return nil, err
-	}
-	h.wait, err = field[*sync.WaitGroup](c, "wg", reflect.Pointer)
-	if err != nil {
-		h.wait = nil // Hold then does nothing
-	}
-	h.early.open(c)
 	_, err = h.find()
 	return h, err
 }
 
-// field returns the address of a field of c. The type of the field "backend" is not exported, so
-// only its kind is compared.
-func field[T any](c *colly.Collector, name string, kind reflect.Kind) (*T, error) {
+// open finds the fields of c. The error names all that are missing.
+func (f *fields) open(c *colly.Collector) error {
+	return errors.Join(
+		field(c, "backend", &f.backend),
+		field(c, "store", &f.store),
+		field(c, "debugger", &f.debugger),
+		field(c, "requestCallbacks", &f.requestCallbacks),
+		field(c, "responseCallbacks", &f.responseCallbacks),
+		field(c, "responseHeadersCallbacks", &f.responseHeadersCallbacks),
+		field(c, "errorCallbacks", &f.errorCallbacks),
+		field(c, "scrapedCallbacks", &f.scrapedCallbacks),
+		field(c, "wg", &f.wg),
+		field(c, "lock", &f.lock),
+	)
+}
+
+// field sets at to the address of a field of c. The type of the field "backend" is not exported, so
+// it only has to be a pointer to a struct.
+func field[T any](c *colly.Collector, name string, at **T) error {
 	f := reflect.ValueOf(c).Elem().FieldByName(name)
-	if f.Kind() != kind || name != "backend" && f.Type() != reflect.TypeFor[T]() {
-		return nil, fmt.Errorf("%w: the collector has no field %s of the expected type", ErrUnsupported, name)
+	want := reflect.TypeFor[T]()
+	switch {
+	case !f.IsValid():
+		return fmt.Errorf("the collector has no field %s", name)
+	case f.Type() != want && (want != reflect.TypeFor[*hidden]() || f.Kind() != reflect.Pointer || f.Type().Elem().Kind() != reflect.Struct):
+		return fmt.Errorf("the field %s of the collector has the type %v", name, f.Type())
 	}
-	return (*T)(f.Addr().UnsafePointer()), nil
+	*at = (*T)(f.Addr().UnsafePointer())
+	return nil
 }
 
 // find looks for the client in the collector's current backend.
@@ -94,7 +113,7 @@ func (h *Handle) find() (*clientField, error) {
 	}
 	client := backend.Elem().FieldByName("Client")
 	if !client.IsValid() || client.Type() != reflect.TypeFor[*http.Client]() || client.IsNil() {
-		return nil, fmt.Errorf("%w: the backend of the collector has no Client", ErrUnsupported)
+		return nil, fmt.Errorf("%w: the backend of the collector has no Client of the type *http.Client", ErrUnsupported)
 	}
 	found := &clientField{
 		backend: *h.backend,
@@ -129,16 +148,16 @@ func (h *Handle) Client() *http.Client { return h.client().Load() }
 // Hold makes Collector.Wait wait until release is called. It must be called while Wait waits for a
 // request, and release must be called once.
 func (h *Handle) Hold() (release func()) {
-	if h.wait == nil || *h.wait == nil {
-		return func() {}
-	}
-	wait := *h.wait // Collector.Init replaces it
+	wait := *h.wg // Collector.Init replaces it
 	wait.Add(1)
 	return wait.Done
 }
 
 // RequestCallbacks returns the number of OnRequest callbacks.
 func (h *Handle) RequestCallbacks() int { return len(*h.requestCallbacks) }
+
+// ResponseHeadersCallbacks returns the number of OnResponseHeaders callbacks.
+func (h *Handle) ResponseHeadersCallbacks() int { return len(*h.responseHeadersCallbacks) }
 
 // OnRequestFirst registers an OnRequest callback that is called before all others. No request may
 // be under way.
@@ -147,64 +166,31 @@ func (h *Handle) OnRequestFirst(f colly.RequestCallback) {
 }
 
 // OnResponseFirst registers an OnResponse callback that is called before all others. No request may
-// be under way. If this version of Colly keeps the callbacks elsewhere, the callback is called
-// after those that were registered before.
+// be under way.
 func (h *Handle) OnResponseFirst(f colly.ResponseCallback) {
-	callbacks, err := field[[]colly.ResponseCallback](h.collector, "responseCallbacks", reflect.Slice)
-	if err != nil {
-		h.collector.OnResponse(f)
-		return
-	}
-	*callbacks = slices.Insert(*callbacks, 0, f)
+	*h.responseCallbacks = slices.Insert(*h.responseCallbacks, 0, f)
 }
 
 // OnErrorFirst is like OnResponseFirst for an OnError callback. Requests of an earlier plugin may be
 // under way, and their callbacks stay the same.
 func (h *Handle) OnErrorFirst(f colly.ErrorCallback) {
-	if !h.CanFail() {
-		h.collector.OnError(f)
-		return
-	}
-	lock := *h.early.lock
+	lock := *h.lock
 	lock.Lock()
 	defer lock.Unlock()
-	callbacks := h.early.errorCallbacks
-	*callbacks = append([]colly.ErrorCallback{f}, *callbacks...)
+	*h.errorCallbacks = append([]colly.ErrorCallback{f}, *h.errorCallbacks...)
 }
 
 // ReplaceStorage replaces the storage of the collector by the result of wrap. No request may be
-// under way. It returns an error that wraps ErrUnsupported if this version of Colly keeps the storage
-// elsewhere.
-func (h *Handle) ReplaceStorage(wrap func(storage.Storage) storage.Storage) error {
-	store, err := field[storage.Storage](h.collector, "store", reflect.Interface)
-	if err != nil {
-		return err
-	}
-	*store = wrap(*store)
-	return nil
+// under way.
+func (h *Handle) ReplaceStorage(wrap func(storage.Storage) storage.Storage) {
+	*h.store = wrap(*h.store)
 }
 
-// Storage returns the storage of the collector, or nil if this version of Colly keeps it elsewhere.
-func (h *Handle) Storage() storage.Storage {
-	store, err := field[storage.Storage](h.collector, "store", reflect.Interface)
-	if err != nil {
-		return nil
-	}
-	return *store
-}
+// Storage returns the storage of the collector.
+func (h *Handle) Storage() storage.Storage { return *h.store }
 
-// ResponseHeadersCallbacks returns the number of OnResponseHeaders callbacks.
-func (h *Handle) ResponseHeadersCallbacks() int { return len(*h.responseCallbacks) }
-
-// Debugger returns the collector's debugger. It returns nil if the collector has none, or if this
-// version of Colly keeps it elsewhere.
-func (h *Handle) Debugger() debug.Debugger {
-	d, err := field[debug.Debugger](h.collector, "debugger", reflect.Interface)
-	if err != nil {
-		return nil
-	}
-	return *d
-}
+// Debugger returns the collector's debugger, or nil if it has none.
+func (h *Handle) Debugger() debug.Debugger { return *h.debugger }
 
 // SameDebugger reports whether a and b are the same debugger. It returns false if they cannot be
 // compared.

@@ -47,12 +47,27 @@ func (h *Handle) ensureSeam() *Seam {
 	if s := seams[weak.Make(current)].Value(); s != nil {
 		return s
 	}
-	s := newSeam(field, current)
+	s := newSeam(field, withoutSeam(current))
 	field.Store(s.installed)
 	key := weak.Make(s.installed)
 	seams[key] = weak.Make(s)
 	runtime.AddCleanup(s, forget, key)
 	return s
+}
+
+// withoutSeam returns c, or a client without a Seam if c is a copy of an installed client. A Colly whose
+// clones have clients of their own copies the client of the parent.
+func withoutSeam(c *http.Client) *http.Client {
+	s, ok := c.Transport.(*Seam)
+	if !ok {
+		return c
+	}
+	user := *c
+	user.Transport = s.transportBefore()
+	if user.Timeout == noTimeout {
+		user.Timeout = s.Timeout()
+	}
+	return &user
 }
 
 // forget removes the entry of a Seam that was garbage collected.

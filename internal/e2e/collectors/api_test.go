@@ -210,7 +210,6 @@ func TestCloneNeverPanics(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": robotstest.Pages(1, "User-agent: *\nDisallow: /0")})
 	for name, replace := range map[string]func(c *collyrobots.Collector){
 		"another collector": func(c *collyrobots.Collector) { c.Collector = colly.NewCollector() },
-		"a zero collector":  func(c *collyrobots.Collector) { c.Collector = &colly.Collector{} },
 		"nil":               func(c *collyrobots.Collector) { c.Collector = nil },
 		"no change":         func(*collyrobots.Collector) {},
 	} {

@@ -17,6 +17,11 @@ import (
 
 // newWire returns what all requests of a new plugin share. http and https of a host are one host.
 // Another port is another host. With the option PaceBy, several hosts share one pace.
+//
+// Package golang.org/x/time/rate is used for MaxRate, the limit of all hosts together. A host has a
+// pace.Host instead of a rate.Limiter, because a token bucket cannot keep a gap that begins when the
+// headers of a request are written: it counts from the moment when a token is taken. A rate.Limiter
+// also has no place for a Retry-After, for crawl hours, or for a lease of other processes.
 func newWire(config *config, r *reporter.Reporter) *exchange.Wire {
 	s := &config.Settings
 	hosts := pace.New(func(host string) *pace.Rules { return &s.Of(host).Pace })

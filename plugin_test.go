@@ -198,9 +198,9 @@ func TestEachDenialHasItsReason(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer robots.Close()
-	var denied *collyrobots.DisallowedError
+	var denied *collyrobots.DeniedError
 	if err := c.Visit("http://shop.test/cart"); !errors.As(err, &denied) {
-		t.Fatalf("Visit returned %v, want a DisallowedError", err)
+		t.Fatalf("Visit returned %v, want a DeniedError", err)
 	}
 	if d := denied.Decision; d.Reason != report.ReasonRule || d.Rule.Line != 2 {
 		t.Errorf("reason %s, line %d; want a rule in line 2", d.Reason, d.Rule.Line)

@@ -8,10 +8,10 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-func BenchmarkMemory(b *testing.B) { bench(b, store.NewMemory()) }
+func BenchmarkMemory(b *testing.B) { bench(b, store.Memory()) }
 
 func BenchmarkDir(b *testing.B) {
-	s, err := store.OpenDir(b.TempDir())
+	s, err := store.Dir(b.TempDir())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -18,8 +18,8 @@ func put(s store.Store, key, value string, ttl time.Duration) error {
 
 // A record is there until its time to live has passed, or until Update is called with a function
 // that returns nil.
-func ExampleNewMemory() {
-	s := store.NewMemory()
+func ExampleMemory() {
+	s := store.Memory()
 	defer s.Close()
 	if err := put(s, "https://example.com", "User-agent: *", time.Hour); err != nil {
 		fmt.Println(err)
@@ -38,7 +38,7 @@ func ExampleNewMemory() {
 }
 
 // A record that Update has acknowledged is still there after a restart.
-func ExampleOpenDir() {
+func ExampleDir() {
 	path, err := os.MkdirTemp("", "store")
 	if err != nil {
 		fmt.Println(err)
@@ -46,7 +46,7 @@ func ExampleOpenDir() {
 	}
 	defer os.RemoveAll(path)
 
-	first, err := store.OpenDir(path)
+	first, err := store.Dir(path)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -56,7 +56,7 @@ func ExampleOpenDir() {
 	_, err = first.Get(context.Background(), "https://example.com")
 	fmt.Println(err)
 
-	second, err := store.OpenDir(path)
+	second, err := store.Dir(path)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -75,7 +75,7 @@ func ExampleOpenDir() {
 // within Update. It would be wrong to call Get first and then to write a value that depends on the
 // result, because another Update may run between the two calls.
 func ExampleStore() {
-	s := store.NewMemory()
+	s := store.Memory()
 	defer s.Close()
 	count := func(old []byte) ([]byte, error) {
 		n, _ := strconv.Atoi(string(old)) // if there is no value yet, n is 0

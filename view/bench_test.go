@@ -23,7 +23,7 @@ func BenchmarkHear(b *testing.B) {
 
 // BenchmarkMessage measures one message of a stream with fifty hosts that have ten new dots each.
 func BenchmarkMessage(b *testing.B) {
-	h := New(nil, Options{})
+	h := Handler(nil)
 	q := question{sort: "left", n: rows}
 	hosts := picker{question: q, now: then}
 	for i := range rows {

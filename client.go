@@ -22,8 +22,8 @@ import (
 //	client := &http.Client{Transport: robots.Transport(nil)}
 //
 // RoundTrip waits until the request may start, and then sends it. If the request must not be sent,
-// the error is a *DeniedError, a *report.PrivateNetworkError, a *report.ShardError, a
-// *report.PaceError or ErrClosed. http.Client wraps it in a *url.Error, so use errors.As and
+// the error is a *DeniedError, a *PrivateNetworkError, a *ShardError, a
+// *PaceError or ErrClosed. http.Client wraps it in a *url.Error, so use errors.As and
 // errors.Is. Each redirect is a request of its own, and is judged and paced like the first one.
 //
 // The wait ends with the context of the request, or its deprecated channel Cancel, and counts for

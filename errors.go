@@ -8,6 +8,7 @@ import (
 
 	"github.com/gocolly/colly/v2"
 
+	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/gate"
@@ -113,6 +114,24 @@ func (e *DeniedError) Timeout() bool {
 	var err interface{ Timeout() bool }
 	return errors.As(e.Decision.Err, &err) && err.Timeout()
 }
+
+// The errors of requests that are declared in other packages. A request of a collector or an
+// http.Client, or a call of Acquire, that the plugin does not let through fails with one of these
+// errors, with a *DeniedError, or with ErrRedirectWait, ErrRedirectLoop, ErrLeaseEnded, ErrNilRequest
+// or ErrClosed. Colly and net/http wrap it, so use errors.As and errors.Is.
+type (
+	// A PrivateNetworkError reports that a request would have gone to a private address.
+	PrivateNetworkError = report.PrivateNetworkError
+
+	// A ShardError reports that the host of a request belongs to another process.
+	ShardError = report.ShardError
+
+	// A PaceError reports that the Pacer of the option SharedPace has failed.
+	PaceError = report.PaceError
+
+	// A URLError reports that no request can be sent to a URL, because of its host or its port.
+	URLError = dialect.URLError
+)
 
 // public returns err, an error of the gate or the judge, as the program gets it.
 func public(err error) error {

@@ -628,8 +628,8 @@ func feedFaults(f Feed) (faults []error) {
 }
 
 // OnDenied sets a function that is called once for each request of a collector that is not sent.
-// err is the reason: a *DeniedError, a *report.PrivateNetworkError, a *report.ShardError, a
-// *report.PaceError, ErrRedirectWait, ErrClosed, or the cause of the collector's context. Such a
+// err is the reason: a *DeniedError, a *PrivateNetworkError, a *ShardError, a
+// *PaceError, ErrRedirectWait, ErrClosed, or the cause of the collector's context. Such a
 // request fails like any other, and OnError is also called.
 //
 // The function is called on the goroutine of the request, which holds no slot of a LimitRule, so it
@@ -723,18 +723,18 @@ func RobotsClient(client *http.Client) Option {
 //
 // While a delay is in force, a host has one request in flight. If its response has not ended at the
 // Deadline of the Lease, the request fails with ErrLeaseEnded. If the Pacer fails, nothing is sent:
-// requests fail with a *report.PaceError. See docs/many-processes.md.
+// requests fail with a *PaceError. See docs/many-processes.md.
 func SharedPace(p pacer.Pacer) Option {
 	return option("SharedPace", func(c *config) { c.pacer = p }, faultIf(typednil.Is(p), "SharedPace", "the Pacer is nil")).with(typeOf(p))
 }
 
 // ShardByHost makes this process number i of n processes, counted from 0. Each process crawls the
-// hosts that ShardOf assigns to it. A request for another host fails with a *report.ShardError,
+// hosts that ShardOf assigns to it. A request for another host fails with a *ShardError,
 // also a redirect and in a dry run. The default is ShardByHost(1, 0). New returns an OptionError if
 // n is less than one, or if i is not between 0 and n-1.
 //
 // Sitemaps on hosts of other shards are not read. If a sitemap lists pages of other shards,
-// Feed.Sink and Pages get them, and the collector fails with a *report.ShardError for each. See
+// Feed.Sink and Pages get them, and the collector fails with a *ShardError for each. See
 // docs/many-processes.md.
 func ShardByHost(n, i int) Option {
 	return option("ShardByHost", func(c *config) { c.shard = judge.Shard{Of: n, Index: i} },
@@ -747,7 +747,7 @@ func ShardByHost(n, i int) Option {
 // public sites may not lead the crawler there with a redirect, a Sitemap line or an entry of a
 // sitemap. With DenyAll, no request is sent to them, for services that crawl the URLs of strangers.
 // With AllowAll, all requests are sent. A request that is not sent fails with a
-// *report.PrivateNetworkError, also in a dry run. Any other value of a is an OptionError.
+// *PrivateNetworkError, also in a dry run. Any other value of a is an OptionError.
 //
 // Names are checked when a connection is made, unless a proxy resolves them. See
 // docs/private-networks.md.

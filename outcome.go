@@ -116,12 +116,12 @@ func (o *outcome) readType(err error) {
 		o.setDenied(e)
 	case *DeniedError:
 		o.setDenied(cmp.Or(e.denied, &judge.Denied{Decision: e.Decision}))
-	case *report.PrivateNetworkError:
+	case *PrivateNetworkError:
 		o.private = true
 		o.forbidden = true
-	case *report.ShardError:
+	case *ShardError:
 		o.foreign = true
-	case *report.PaceError:
+	case *PaceError:
 		o.unpaced = true
 	case *colly.AlreadyVisitedError:
 		o.visited = true

@@ -160,7 +160,7 @@ func WithRobots(c *colly.Collector, opts ...Option) (*Plugin, error) {
 // a percent sign that does not begin an escape, such as in /100%.
 //
 // Check returns an error if rawURL is not an http, https or ftp URL, and if ctx ends. If robots.txt
-// must not be fetched, the error is a *report.ShardError or a *report.PaceError, and after Close it is ErrClosed.
+// must not be fetched, the error is a *ShardError or a *PaceError, and after Close it is ErrClosed.
 // A robots.txt that cannot be read is a Decision and not an error. WithUserAgent sets another user
 // agent.
 func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {

@@ -214,7 +214,7 @@ func (f *feeder) Get(ctx context.Context, r feed.Request) (*http.Response, time.
 		return f.judge(ctx, judge.Target{URL: u, IsFile: true}, by, turn)
 	}
 	resp, began, err := f.sitemaps.SendOwn(req, r.Timeout, from, check)
-	if private := (*report.PrivateNetworkError)(nil); errors.As(err, &private) {
+	if private := (*PrivateNetworkError)(nil); errors.As(err, &private) {
 		err = exchange.WithKind(err, feed.ErrNotForSite)
 	}
 	return resp, began, err

@@ -39,7 +39,7 @@ import (
 // the option Frontier. Without that option, Colly refuses to visit a page again in the same run, so
 // a later run tries it. Requests with other methods than GET are kept as well. Two requests are the
 // same page if their method, URL and body are equal. AddRequest returns an error if f fails, and a
-// *report.ShardError for a URL of another shard.
+// *ShardError for a URL of another shard.
 //
 // Use the queue for collectors that are not asynchronous. Pages that they visit without the queue
 // are not recorded. Queue returns an error if the plugin is zero or f is nil. The storage may be

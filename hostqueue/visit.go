@@ -200,9 +200,9 @@ var filtered = []error{colly.ErrForbiddenDomain, colly.ErrForbiddenURL, colly.Er
 // if there was none.
 func classify(err error, status int) class {
 	var disallowed *collyrobots.DeniedError
-	var private *report.PrivateNetworkError
-	var shard *report.ShardError
-	var pace *report.PaceError
+	var private *collyrobots.PrivateNetworkError
+	var shard *collyrobots.ShardError
+	var pace *collyrobots.PaceError
 	switch {
 	case errors.As(err, &disallowed):
 		d := disallowed.Decision

@@ -15,7 +15,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/collyrobots/collyrobots"
-	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/store/redisstore"
 )
 
@@ -68,7 +67,7 @@ func TestPagesOutlastRedis(t *testing.T) {
 	t.Cleanup(func() { client.Close() })
 	const pages = 6
 	c := newSpider(t, web, open(t, client, redisstore.Patience(300*time.Millisecond)), collyrobots.OnDenied(func(r *colly.Request, err error) {
-		if unpaced := (*report.PaceError)(nil); !errors.As(err, &unpaced) {
+		if unpaced := (*collyrobots.PaceError)(nil); !errors.As(err, &unpaced) {
 			t.Error(err)
 		}
 		time.Sleep(200 * time.Millisecond)

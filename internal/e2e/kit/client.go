@@ -15,7 +15,6 @@ import (
 	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
-	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -170,7 +169,7 @@ func (c *Crawl) exchange(method, to string, body io.Reader, contentType string) 
 
 // isRefusal reports whether the plugin has refused a request with err.
 func isRefusal(err error) bool {
-	private := (*report.PrivateNetworkError)(nil)
+	private := (*collyrobots.PrivateNetworkError)(nil)
 	return IsDenial(err) || errors.Is(err, collyrobots.ErrRedirectWait) ||
 		errors.Is(err, collyrobots.ErrClosed) || errors.As(err, &private)
 }

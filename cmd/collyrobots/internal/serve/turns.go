@@ -14,7 +14,6 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/input"
-	"github.com/collyrobots/collyrobots/report"
 )
 
 // turns has the turns that crawlers have got and not answered.
@@ -207,7 +206,7 @@ func (s *service) takeTurn(w http.ResponseWriter, r *http.Request) {
 // refuse responds to a request for a turn that was not granted because of err.
 func (s *service) refuse(w http.ResponseWriter, q *turnRequest, err error) {
 	var denied *collyrobots.DeniedError
-	var private *report.PrivateNetworkError
+	var private *collyrobots.PrivateNetworkError
 	switch {
 	case errors.As(err, &denied):
 		respond(w, http.StatusForbidden, problem{Error: plain(err), Decision: &denied.Decision})

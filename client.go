@@ -13,6 +13,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/gate"
 	"github.com/collyrobots/collyrobots/internal/judge"
 	"github.com/collyrobots/collyrobots/internal/typednil"
+	"github.com/collyrobots/collyrobots/usage"
 )
 
 // Transport returns an http.RoundTripper that makes any http.Client polite. It sends requests with
@@ -100,9 +101,11 @@ func closeBody(req *http.Request) {
 type Turn struct {
 	// mu protects the fields below it. It is held while the turn is answered or ended, so that both are
 	// recorded as a whole.
-	mu    sync.Mutex
-	q     *gate.Request // nil if the request needs no turn
-	ended bool          // End was called, or the request needs no turn; then the methods do nothing
+	mu     sync.Mutex
+	q      *gate.Request // nil if the request needs no turn
+	status int           // of the response; 0 before Answered
+	header http.Header   // of the response; may be nil
+	ended  bool          // End was called, or the request needs no turn; then the methods do nothing
 }
 
 // Acquire is for clients that send their requests themselves, such as a headless browser. It
@@ -148,6 +151,24 @@ func (t *Turn) Decision() Decision {
 	return t.q.Decision()
 }
 
+// Usage returns what is known about the use of the page: the preferences in robots.txt, in the TDMRep
+// file with the option TDMRep, and in the header that Answered got. It returns the zero Terms if robots.txt
+// does not apply to the URL. It is experimental; see package usage.
+func (t *Turn) Usage() usage.Terms {
+	if t == nil {
+		return usage.Terms{}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.q == nil {
+		return usage.Terms{}
+	}
+	s := sourcesIn(t.q.Verdict())
+	s.Status = t.status
+	s.Header = t.header
+	return s.Terms(t.q.URL())
+}
+
 // Answered reports the status and the header of the response. On 429 and 503 the plugin slows down,
 // and it keeps the Retry-After of the header, which may be nil.
 func (t *Turn) Answered(status int, header http.Header) {
@@ -167,6 +188,8 @@ func (t *Turn) answered(status int, header http.Header) (log func()) {
 	if t.ended {
 		return nil
 	}
+	t.status = status
+	t.header = header
 	return t.q.Reply(status, header)
 }
 

@@ -179,7 +179,7 @@ func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
 	}
 	ctx, userAgent, f := p.own(ctx)
 	f.ReadsTDM = true
-	t := judge.Target{URL: u, UserAgent: userAgent}
+	t := judge.Target{URL: u, UserAgent: userAgent, Purpose: judge.PurposeOf(ctx)}
 	v, err := p.judge.Verdict(ctx, time.Now(), t, f, nil)
 	if err != nil {
 		return Decision{}, err

@@ -64,6 +64,14 @@ func TDMRep() Option {
 	return hostOption("TDMRep", func(s *judge.HostSettings) { s.TDMRep = true })
 }
 
+// WithPurpose returns a context that makes Check, Acquire and the requests of Transport deny a page
+// with report.ReasonUsage if its owner disallows one of the uses in p. It needs no option, and adds to
+// the options Purpose and EnforceUsage. It is for programs whose requests have different purposes. It
+// is experimental; see package usage.
+func WithPurpose(ctx context.Context, p usage.Purpose) context.Context {
+	return judge.WithPurpose(ctx, p)
+}
+
 // usageFaults returns a fault for each EnforceUsage without a Purpose.
 func (c *config) usageFaults() (faults []error) {
 	missing := fault("EnforceUsage", "needs the option Purpose")
@@ -116,6 +124,11 @@ func (p *Plugin) sourcesOf(r *colly.Request) usage.Sources {
 			return usage.Sources{}
 		}
 	}
+	return sourcesIn(v)
+}
+
+// sourcesIn returns the files that a verdict has used. There are none if it denies the page.
+func sourcesIn(v judge.Verdict) usage.Sources {
 	if !v.Rule.Allowed {
 		return usage.Sources{}
 	}

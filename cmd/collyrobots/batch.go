@@ -56,7 +56,7 @@ func runBatch(_ context.Context, args []string, stdin io.Reader, stdout, stderr 
 	options.Agents = input.Names(*agents)
 	use, err := input.Purpose(*purpose)
 	if err != nil {
-		return cli.Fail(stderr, "batch", err)
+		return cli.Fail(stderr, "batch", fmt.Errorf("-purpose %w", err))
 	}
 	if use != 0 {
 		return runPurpose(options, use, stdin, stdout, stderr)

@@ -36,7 +36,7 @@ async function get(url) {
     throw e;
   } finally {
     const reply = await ask("/v1/turns/" + turn.turn, answer);
-    if (reply.status !== 204) console.error(`${url}: the answer was not taken: ${reply.error}`);
+    if (reply.status !== 200 && reply.status !== 204) console.error(`${url}: the answer was not taken: ${reply.error}`);
   }
 }
 

@@ -39,7 +39,7 @@ def fetch(url):
         raise
     finally:
         status, reply = ask("/v1/turns/" + turn["turn"], answer or {"error": "the crawler has failed"})
-        if status != 204:
+        if status not in (200, 204):
             print(f"{url}: the answer was not taken: {reply['error']}", file=sys.stderr)
 
 for url in sys.argv[1:]:

@@ -43,7 +43,7 @@ func modeOfClient(q *Request) Mode {
 
 // newTransportRequest returns the record of a request that net/http sends with s.
 func (g *Gate) newTransportRequest(s *backend.Seam, req *http.Request) *Request {
-	q := g.newClientRequest(req)
+	q := g.newClientRequest(req.Context(), req)
 	if q.IDs.Page == nil {
 		q.IDs.Page = g.Report.NewPage(req.Context())
 	}
@@ -55,12 +55,12 @@ func (g *Gate) newTransportRequest(s *backend.Seam, req *http.Request) *Request 
 	return q
 }
 
-// newClientRequest returns the record of a request of a client. No hook looks for it, so it is not
-// in the table of requests.
-func (g *Gate) newClientRequest(req *http.Request) *Request {
+// newClientRequest returns the record of a request of a client. ctx may have its purpose. No hook looks
+// for the request, so it is not in the table of requests.
+func (g *Gate) newClientRequest(ctx context.Context, req *http.Request) *Request {
 	q := &Request{gate: g}
 	q.Wire = g.Wire
-	q.target = judge.Target{URL: req.URL, UserAgent: judge.UserAgentOf(req.Header)}
+	q.target = judge.Target{URL: req.URL, UserAgent: judge.UserAgentOf(req.Header), Purpose: judge.PurposeOf(ctx)}
 	if req.Host != req.URL.Host {
 		q.target.HostHeader = req.Host
 	}
@@ -76,7 +76,7 @@ func (g *Gate) newClientRequest(req *http.Request) *Request {
 // Acquire judges a request that the program sends itself, and waits until it may start. robots.txt is
 // fetched for by. The program ends the result with Finish. After an error there is nothing to end.
 func (g *Gate) Acquire(ctx context.Context, req *http.Request, by exchange.Client) (*Request, error) {
-	q := g.newClientRequest(req)
+	q := g.newClientRequest(ctx, req)
 	q.IDs.Page = g.Report.NewPage(ctx)
 	u := *req.URL
 	q.target.URL = &u // the program may change req before it ends the turn

@@ -177,6 +177,9 @@ func (q *Request) Refusal() error { return q.refusal }
 // Decision returns the decision that allows q. Its delays are those in force now.
 func (q *Request) Decision() report.Decision { return q.verdict.Decision(q.target.URL) }
 
+// Verdict returns the verdict that allows q.
+func (q *Request) Verdict() judge.Verdict { return q.verdict }
+
 // fetcher returns how to fetch robots.txt for q.
 func (q *Request) fetcher() exchange.Fetcher {
 	f := exchange.Fetcher{Wire: q.Wire, From: exchange.GuardedBy(q.Guard, ""), Page: q.IDs.Page, Header: q.header, Turn: q.turn}

@@ -44,7 +44,7 @@ func (q *Request) Answered(resp *http.Response) (again bool, log func()) {
 	if exchange.Throttled(resp) {
 		q.Host.Count(report.HostCounts{Pages: 1}) // the spider gets the response, so it counts as a page
 	}
-	if !redirect && q.verdict.Settings.Purpose != 0 {
+	if !redirect && q.hasPurpose() {
 		q.gate.RecordUse(q.verdict, resp)
 	}
 	if redirect || q.early {
@@ -55,6 +55,9 @@ func (q *Request) Answered(resp *http.Response) (again bool, log func()) {
 	}
 	return false, log
 }
+
+// hasPurpose reports whether the purpose of q is known.
+func (q *Request) hasPurpose() bool { return q.target.Purpose != 0 || q.verdict.Settings.Purpose != 0 }
 
 // leads reports whether a redirect has a target.
 func leads(redirect *http.Response) bool {

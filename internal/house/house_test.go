@@ -202,7 +202,7 @@ const importRules = `
 	cmd/collyrobots/internal/crawl/page.go: ./view
 
 	# The service for crawlers in other languages.
-	cmd/collyrobots/internal/serve:    . ./audit ./report ./cmd/collyrobots/internal/cli ./cmd/collyrobots/internal/input ./sitemap ./store ./store/redisstore ./view github.com/redis/go-redis/v9 github.com/redis/go-redis/v9/logging golang.org/x/net/netutil
+	cmd/collyrobots/internal/serve:    . ./audit ./report ./cmd/collyrobots/internal/cli ./cmd/collyrobots/internal/input ./sitemap ./store ./robotstags ./store/redisstore ./usage ./view github.com/redis/go-redis/v9 github.com/redis/go-redis/v9/logging golang.org/x/net/netutil
 
 	# What the tests of the public API share. Their packages, internal/e2e/*, have only tests.
 	internal/e2e/kit: . ./report ./store ./store/pacer ./store/urlstore ./dialect ./robotstest ./usage ./webbotauth github.com/gocolly/colly/v2 golang.org/x/net/dns/dnsmessage

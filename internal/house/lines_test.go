@@ -22,7 +22,7 @@ var budget = map[string]lines{
 	".":                   {product: 53500, tests: 63600},
 	".ci/tools":           {product: 1000, tests: 300},
 	"audit":               {product: 4300, tests: 5750},
-	"cmd/collyrobots":     {product: 10900, tests: 7300},
+	"cmd/collyrobots":     {product: 10950, tests: 7350},
 	"examples/more":       {product: 600, tests: 500},
 	"frontier":            {product: 3550, tests: 2850},
 	"hostqueue":           {product: 1600, tests: 1800},

@@ -45,12 +45,9 @@ type RuleSettings struct {
 	EnforceNofollow bool // of EnforceNofollow
 }
 
-// rulesOf returns the rules of the options that are set for any host.
+// rulesOf returns the rules that may deny pages under these settings.
 func rulesOf(s *Settings) []Rule {
-	var rules []Rule
-	if s.IsForAny(func(s *HostSettings) bool { return s.EnforceUsage }) {
-		rules = append(rules, usageRule{})
-	}
+	rules := []Rule{usageRule{}} // a request may have a purpose without an option
 	if s.IsForAny(func(s *HostSettings) bool { return s.EnforceNofollow }) {
 		rules = append(rules, nofollowRule{})
 	}
@@ -87,6 +84,7 @@ type Candidate struct {
 	Settings   *HostSettings
 	policy     *policy.Policy
 	tdm        *usage.TDMFile // nil if the site has none, or if it is not used
+	purpose    usage.Purpose  // see Target
 	linkedFrom string         // the page whose link must not be followed; "" if it may be
 	IsFile     bool           // the plugin reads it, so it is no page
 	Redirected string         // the host whose redirect has led to it; "" if it follows no redirect
@@ -101,6 +99,7 @@ func CandidateOf(v *Verdict, t *Target) Candidate {
 		Settings:   v.Settings,
 		policy:     v.Policy,
 		tdm:        v.tdm,
+		purpose:    t.Purpose,
 		linkedFrom: t.LinkedFrom,
 		IsFile:     t.IsFile,
 	}

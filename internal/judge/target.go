@@ -5,15 +5,17 @@ import (
 	"net/url"
 
 	"github.com/collyrobots/collyrobots/internal/weburl"
+	"github.com/collyrobots/collyrobots/usage"
 )
 
 // A Target is what a request asks for, as far as robots.txt is concerned.
 type Target struct {
 	URL        *url.URL
-	HostHeader string // the Host header that the user has set; "" if the header is the host of URL
-	UserAgent  string // the User-Agent header
-	LinkedFrom string // the page whose link must not be followed; "" if it may be
-	IsFile     bool   // a file that the plugin reads, so usage preferences and MaxPagesPerHost do not apply
+	HostHeader string        // the Host header that the user has set; "" if the header is the host of URL
+	UserAgent  string        // the User-Agent header
+	Purpose    usage.Purpose // of WithPurpose; 0 if there is none
+	LinkedFrom string        // the page whose link must not be followed; "" if it may be
+	IsFile     bool          // a file that the plugin reads, so usage preferences and MaxPagesPerHost do not apply
 }
 
 // TargetOf returns the target of a request with these properties. host is the Host header that will

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"sync"
@@ -10,20 +11,37 @@ import (
 	"github.com/collyrobots/collyrobots/usage"
 )
 
-// A usageRule is the rule of the option EnforceUsage. It denies pages whose owner disallows the
-// purpose of the crawl.
+// purposeKey is the key of the purpose in a context of WithPurpose.
+type purposeKey struct{}
+
+// WithPurpose returns a context with the purpose of a request.
+func WithPurpose(ctx context.Context, p usage.Purpose) context.Context {
+	return context.WithValue(ctx, purposeKey{}, p)
+}
+
+// PurposeOf returns the purpose in a context, or 0.
+func PurposeOf(ctx context.Context) usage.Purpose {
+	p, _ := ctx.Value(purposeKey{}).(usage.Purpose)
+	return p
+}
+
+// A usageRule is the rule of the option EnforceUsage and of WithPurpose. It denies pages whose owner
+// disallows the purpose of the crawl or of the request.
 type usageRule struct{}
 
 // usageDisallowed is the denial of a usageRule.
 var usageDisallowed = &Denial{Reason: report.ReasonUsage}
 
 func (usageRule) Judge(_ time.Time, c Candidate) *Denial {
-	s := c.Settings
-	if !s.EnforceUsage || s.IgnoreRobots || c.IsFile {
+	purpose := c.purpose
+	if c.Settings.EnforceUsage {
+		purpose |= c.Settings.Purpose
+	}
+	if purpose == 0 || c.Settings.IgnoreRobots || c.IsFile {
 		return nil
 	}
 	p := preferencesFor(c.URL, usage.Sources{Robots: c.policy.Usage(), TDMFile: c.tdm})
-	if p.Of(s.Purpose).Preference != usage.Disallowed {
+	if p.Of(purpose).Preference != usage.Disallowed {
 		return nil
 	}
 	return usageDisallowed

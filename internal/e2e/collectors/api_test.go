@@ -70,6 +70,8 @@ var (
 	_ func(*collyrobots.Plugin) webbotauth.Card                                        = (*collyrobots.Plugin).Card
 	_ func(...usage.Purpose) collyrobots.Option                                        = collyrobots.Purpose
 	_ func() collyrobots.Option                                                        = collyrobots.EnforceUsage
+	_ func(context.Context, usage.Purpose) context.Context                             = collyrobots.WithPurpose
+	_ func(*collyrobots.Turn) usage.Terms                                              = (*collyrobots.Turn).Usage
 	_ func(*collyrobots.Plugin, *colly.Response) usage.Terms                           = (*collyrobots.Plugin).Usage
 	_ usage.Preferences                                                                = collyrobots.Decision{}.Usage
 	_ func(int) collyrobots.Option                                                     = collyrobots.MaxInFlightPerHost

@@ -325,6 +325,57 @@ func TestUsageOfClients(t *testing.T) {
 	})
 }
 
+// TestWithPurpose checks that requests of one plugin, without options, are judged by their own purposes.
+func TestWithPurpose(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoTrain, "/x": "x"}}, func(t *testing.T, web *robotstest.Web) {
+		p := kit.NewTurns(t, web)
+		next := web.Transport()
+		defer next.CloseIdleConnections()
+		client := &http.Client{Transport: p.Transport(next)}
+		for purpose, allowed := range map[usage.Purpose]bool{0: true, usage.Search: true, usage.TrainAI: false, usage.Search | usage.TrainAI: false} {
+			ctx := collyrobots.WithPurpose(t.Context(), purpose)
+			decision, err := p.Check(ctx, "http://a.test/x")
+			if err != nil || decision.Allowed != allowed {
+				t.Errorf("%v: Check: got %+v, %v", purpose, decision, err)
+			}
+			resp, err := client.Do(kit.NewRequest(t, "http://a.test/x").WithContext(ctx))
+			if errors.Is(err, colly.ErrRobotsTxtBlocked) == allowed {
+				t.Errorf("%v: Transport: got error %v", purpose, err)
+			}
+			if err == nil {
+				resp.Body.Close()
+			}
+			turn, err := p.Acquire(ctx, kit.NewRequest(t, "http://a.test/x"))
+			if errors.Is(err, colly.ErrRobotsTxtBlocked) == allowed {
+				t.Errorf("%v: Acquire: got error %v", purpose, err)
+			}
+			turn.End()
+		}
+	})
+}
+
+// TestUsageOfTurns checks that the terms of a turn have what robots.txt and the response say.
+func TestUsageOfTurns(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoTrain}}, func(t *testing.T, web *robotstest.Web) {
+		p := kit.NewTurns(t, web)
+		turn, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/x"))
+		kit.Must(t, err)
+		if got := turn.Usage().Preferences; got.TrainAI.Line != 3 || got.AIUse.Preference != usage.Unknown {
+			t.Errorf("before the response: got %+v", got)
+		}
+		turn.Answered(401, http.Header{"Content-Usage": {"ai-use=n"}, "Www-Authenticate": {"License"}})
+		turn.End()
+		got := turn.Usage()
+		if got.Preferences.TrainAI.Hash != turn.Decision().Hash || got.Preferences.AIUse.Preference != usage.Disallowed || !got.LicenseRequired {
+			t.Errorf("after the response: got %+v", got)
+		}
+		var none *collyrobots.Turn
+		if got := none.Usage(); got.Preferences != (usage.Preferences{}) {
+			t.Errorf("of no turn: got %+v", got)
+		}
+	})
+}
+
 // TestUsageAfterClose checks that Usage works after Close, and with odd arguments.
 func TestUsageAfterClose(t *testing.T) {
 	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nContent-Usage: train-ai=n\n", "/": "x"}})

@@ -127,6 +127,9 @@ func (j *job) define(flags *flag.FlagSet, t *texts) {
 func (j *job) set(t *texts) error {
 	j.tokens = input.Names(t.token)
 	purpose, err := input.Purpose(t.purpose)
+	if err != nil {
+		err = fmt.Errorf("-purpose %w", err)
+	}
 	options, paceErr := j.pace.Options()
 	err = errors.Join(err, paceErr)
 	if err != nil {

@@ -19,7 +19,7 @@ func Names(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// Purpose parses the value of the flag -purpose: uses that are separated by commas.
+// Purpose parses a list of uses that are separated by commas.
 func Purpose(list string) (purpose usage.Purpose, err error) {
 	byName := make(map[string]usage.Purpose)
 	for _, p := range []usage.Purpose{usage.Search, usage.AIUse, usage.TrainAI} {
@@ -27,7 +27,7 @@ func Purpose(list string) (purpose usage.Purpose, err error) {
 	}
 	for _, name := range Names(list) {
 		if byName[name] == 0 {
-			return 0, fmt.Errorf("-purpose %s: use search, ai-use or train-ai", term.Safe(name))
+			return 0, fmt.Errorf("%s: use search, ai-use or train-ai", term.Safe(name))
 		}
 		purpose |= byName[name]
 	}

@@ -68,7 +68,7 @@ func TestPurpose(t *testing.T) {
 	if p, err := Purpose("search, train-ai"); p != usage.Search|usage.TrainAI || err != nil {
 		t.Errorf("%v, %v", p, err)
 	}
-	if _, err := Purpose("search,sell"); err == nil || err.Error() != "-purpose sell: use search, ai-use or train-ai" {
+	if _, err := Purpose("search,sell"); err == nil || err.Error() != "sell: use search, ai-use or train-ai" {
 		t.Error(err)
 	}
 }

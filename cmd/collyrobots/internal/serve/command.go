@@ -31,7 +31,7 @@ import (
 	"github.com/collyrobots/collyrobots/store/redisstore"
 )
 
-const usage = `Usage: collyrobots serve [flags]
+const help = `Usage: collyrobots serve [flags]
 
 Serves turns to crawlers in any language over HTTP. A crawler asks for a turn with POST /v1/turns,
 sends its request when the response allows it, and reports the answer with POST /v1/turns/ID. All
@@ -96,6 +96,7 @@ type job struct {
 	listen            string
 	tokenFile         string
 	allowPrivate      bool   // serve hosts with private addresses
+	tdmRep            bool   // read the TDMRep files of the sites
 	stopAfterRefusals int    // a host that has refused so many requests in a row gets no turns; 0 means no limit
 	redis             string // the URL of the Redis that several services share; "" if there is none
 	cache             string // the directory of the store; "" if there is none
@@ -115,7 +116,7 @@ func parse(args []string, stderr io.Writer) (*job, error) {
 	j := new(job)
 	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
 	j.define(flags)
-	err := cli.ParseOnly(flags, usage, args, stderr)
+	err := cli.ParseOnly(flags, help, args, stderr)
 	if err != nil {
 		return nil, err
 	}
@@ -132,6 +133,7 @@ func (j *job) define(flags *flag.FlagSet) {
 	flags.StringVar(&j.listen, "listen", "127.0.0.1:8094", "listen on this `address`, or on a Unix socket, such as unix:/run/collyrobots.sock")
 	flags.StringVar(&j.tokenFile, "token-file", "", "accept only requests with the token in this `file`; without it, only a loopback address or a socket is possible")
 	flags.BoolVar(&j.allowPrivate, "allow-private", false, "also serve hosts with private, loopback and link-local addresses")
+	flags.BoolVar(&j.tdmRep, "tdmrep", false, "request the TDMRep file of each site before its first page; it decides about turns with a purpose")
 	flags.IntVar(&j.maxTurns, "max-turns", 10_000, "the maximum `number` of turns that are open or waited for at once")
 	flags.DurationVar(&j.expire, "expire", time.Minute, "a turn that is not answered within this time expires; at most a minute")
 	flags.StringVar(&j.redis, "redis", "", "share one pace with all services that use the Redis at this `URL`, such as redis://127.0.0.1:6379")
@@ -162,6 +164,9 @@ func (j *job) set() error {
 	j.options = append(options,
 		collyrobots.StopAfterRefusals(j.stopAfterRefusals),
 		collyrobots.RobotsClient(&http.Client{Transport: http.DefaultTransport, Timeout: time.Minute}))
+	if j.tdmRep {
+		j.options = append(j.options, collyrobots.TDMRep())
+	}
 	if !j.allowPrivate {
 		j.options = append(j.options, collyrobots.PrivateNetworks(collyrobots.DenyAll))
 	}

@@ -15,12 +15,14 @@ import (
 func (s *service) check(w http.ResponseWriter, r *http.Request) {
 	page := r.URL.Query().Get("url")
 	agent := r.URL.Query().Get("agent")
-	err := errors.Join(checkURL("url", page), checkAgent(agent))
+	purpose, err := purposeOf(r.URL.Query()["purpose"])
+	err = errors.Join(checkURL("url", page), checkAgent(agent), err)
 	if err != nil {
 		fail(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	d, err := s.robots.Check(collyrobots.WithUserAgent(r.Context(), agent), page)
+	ctx := collyrobots.WithPurpose(r.Context(), purpose)
+	d, err := s.robots.Check(collyrobots.WithUserAgent(ctx, agent), page)
 	if err != nil {
 		retryAfter(w, 5*time.Second)
 		fail(w, http.StatusServiceUnavailable, plain(err))

@@ -34,7 +34,7 @@ type rig struct {
 }
 
 // inBubble runs a test with a service in a bubble of testing/synctest. settings may be zero.
-func inBubble(t *testing.T, sites robotstest.Sites, s settings, test func(*rig)) {
+func inBubble(t *testing.T, sites robotstest.Sites, s settings, test func(*rig), more ...collyrobots.Option) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		web := robotstest.New(t, sites)
@@ -45,11 +45,11 @@ func inBubble(t *testing.T, sites robotstest.Sites, s settings, test func(*rig))
 			s.expire = time.Minute
 		}
 		var log bytes.Buffer
-		service, err := newService(s,
+		service, err := newService(s, append(more,
 			collyrobots.RobotsClient(&http.Client{Transport: web.Transport()}),
 			collyrobots.PrivateNetworks(collyrobots.DenyAll),
 			collyrobots.StopAfterRefusals(3),
-			collyrobots.Logger(slog.New(warnings{slog.NewTextHandler(&log, nil)})))
+			collyrobots.Logger(slog.New(warnings{slog.NewTextHandler(&log, nil)})))...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func (r *rig) take(url string) grant {
 func (r *rig) answer(g grant, body string) {
 	r.t.Helper()
 	got := r.post("/v1/turns/"+g.Turn, body)
-	if got.status != http.StatusNoContent || got.body != "" {
+	if got.status != http.StatusNoContent && got.status != http.StatusOK {
 		r.t.Errorf("status %d: %s", got.status, got.body)
 	}
 }
@@ -182,6 +182,77 @@ func TestAnswers(t *testing.T) {
 			r.answer(r.take("http://slow.test/1"), body)
 			r.answer(r.take("http://slow.test/2"), `{"status": 200}`)
 			r.at(10*time.Second + want)
+		})
+	}
+}
+
+// TestPurpose checks that a turn and a check with a purpose are denied where the owner disallows it, in
+// robots.txt or in the TDMRep file, and that others are not.
+func TestPurpose(t *testing.T) {
+	sites := robotstest.Sites{
+		"press.test": {"/robots.txt": "User-agent: *\nContent-Usage: /news/ train-ai=n\nContent-Usage: search=y\n"},
+		"tdm.test":   {"/.well-known/tdmrep.json": `[{"location": "/news/", "tdm-reservation": 1}]`},
+	}
+	inBubble(t, sites, settings{}, func(r *rig) {
+		for _, test := range []struct {
+			url, purpose string // purpose is JSON; "" if there is none
+			denied       string // what the error says; "" if the turn is granted
+		}{
+			{"http://press.test/news/1", "", ""},
+			{"http://press.test/news/1", `"search"`, ""},
+			{"http://press.test/news/1", `["search", "train-ai"]`, "its owner disallows this use: train-ai in robots.txt, line 2"},
+			{"http://press.test/", `["train-ai"]`, ""},
+			{"http://tdm.test/news/1", `[]`, ""},
+			{"http://tdm.test/news/1", `"ai-use"`, "ai-use in tdmrep.json"},
+			{"http://tdm.test/", `"ai-use"`, ""},
+		} {
+			body := fmt.Sprintf(`{"url": %q, "agent": "ExampleBot/1.0"}`, test.url)
+			if test.purpose != "" {
+				body = fmt.Sprintf(`{"url": %q, "agent": "ExampleBot/1.0", "purpose": %s}`, test.url, test.purpose)
+			}
+			got := r.post("/v1/turns", body)
+			var d report.Decision
+			names := strings.NewReplacer(`"`, "", "[", "", "]", "", " ", "").Replace(test.purpose)
+			r.get("/v1/check?agent=ExampleBot&url="+test.url+"&purpose="+names).decode(t, http.StatusOK, &d)
+			if d.Allowed != (test.denied == "") {
+				t.Errorf("check %s %s: %+v", test.url, test.purpose, d)
+			}
+			if test.denied == "" {
+				var g grant
+				got.decode(t, http.StatusCreated, &g)
+				r.answer(g, `{"status": 200}`)
+				continue
+			}
+			var denied problem
+			got.decode(t, http.StatusForbidden, &denied)
+			if denied.Decision == nil || denied.Decision.Reason != report.ReasonUsage || !strings.Contains(denied.Error, test.denied) {
+				t.Errorf("%s %s: %+v", test.url, test.purpose, denied)
+			}
+		}
+		stats := r.s.robots.Stats()
+		if stats.Totals.Denied != 2 || stats.Usage == nil || stats.Usage.Search.Allowed != 1 || stats.Usage.TrainAI.Disallowed != 1 {
+			t.Errorf("%+v, usage %+v", stats.Totals, stats.Usage)
+		}
+	}, collyrobots.TDMRep())
+}
+
+// TestPageSays checks what the response to an answer says about the page.
+func TestPageSays(t *testing.T) {
+	sites := robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nContent-Usage: train-ai=n\n"}}
+	for answer, want := range map[string]string{
+		`{"status": 200}`:    "",
+		`{"error": "reset"}`: "",
+		`{"status": 200, "headers": {"Content-Type": "text/html"}}`: `{"usage":{"preferences":{"train-ai":{"preference":"disallowed","source":"robots.txt","line":2,"hash":"HASH"}}}}`,
+		`{"status": 200, "headers": {"x-robots-tag": ["noindex", "otherbot: nofollow", "examplebot: max-snippet: 20"], "content-usage": "search=y"}, "error": "cut"}`: `{"robots_tags":[{"name":"noindex","source":"x-robots-tag"},{"name":"max-snippet","value":"20","bot":"examplebot","source":"x-robots-tag"}],` +
+			`"usage":{"preferences":{"search":{"preference":"allowed","source":"Content-Usage"},"train-ai":{"preference":"disallowed","source":"robots.txt","line":2,"hash":"HASH"}}}}`,
+	} {
+		inBubble(t, sites, settings{}, func(r *rig) {
+			g := r.take("http://a.test/1")
+			got := r.post("/v1/turns/"+g.Turn, answer)
+			want := strings.ReplaceAll(want, "HASH", g.Decision.Hash)
+			if strings.TrimSpace(got.body) != want || (got.status == http.StatusOK) != (want != "") {
+				t.Errorf("%s: status %d, %s\nwant %s", answer, got.status, got.body, want)
+			}
 		})
 	}
 }

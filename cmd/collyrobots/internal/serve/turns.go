@@ -14,6 +14,8 @@ import (
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/input"
+	"github.com/collyrobots/collyrobots/robotstags"
+	"github.com/collyrobots/collyrobots/usage"
 )
 
 // turns has the turns that crawlers have got and not answered.
@@ -94,17 +96,19 @@ func (t *turns) drain(most time.Duration) {
 
 // A turnRequest is the body of a request for a turn.
 type turnRequest struct {
-	URL   string   `json:"url"`
-	Agent string   `json:"agent"`
-	Wait  *float64 `json:"wait"` // the longest wait in seconds; nil if there is no limit
+	URL     string   `json:"url"`
+	Agent   string   `json:"agent"`
+	Purpose values   `json:"purpose"` // what the page is for; nil if that is not known
+	Wait    *float64 `json:"wait"`    // the longest wait in seconds; nil if there is no limit
 }
 
 // maxWait is the longest wait that a request may ask for, in seconds.
 const maxWait = 7 * 24 * 3600
 
-// request returns the request of the crawler, as Plugin.Acquire needs it.
+// request returns the request of the crawler, as Plugin.Acquire needs it. Its context has the purpose.
 func (q *turnRequest) request(ctx context.Context) (*http.Request, error) {
-	err := errors.Join(checkURL("url", q.URL), checkAgent(q.Agent))
+	purpose, err := purposeOf(q.Purpose)
+	err = errors.Join(checkURL("url", q.URL), checkAgent(q.Agent), err)
 	if err != nil {
 		return nil, err
 	}
@@ -115,12 +119,22 @@ func (q *turnRequest) request(ctx context.Context) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx = collyrobots.WithPurpose(ctx, purpose)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("User-Agent", q.Agent)
 	return req, nil
+}
+
+// purposeOf returns the purpose that a request names.
+func purposeOf(names []string) (usage.Purpose, error) {
+	purpose, err := input.Purpose(strings.Join(names, ","))
+	if err != nil {
+		return 0, fmt.Errorf("purpose %w", err)
+	}
+	return purpose, nil
 }
 
 // checkURL returns an error if the value of a field is not the URL of a web page.
@@ -189,7 +203,7 @@ func (s *service) takeTurn(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusTooManyRequests, fmt.Sprintf("%d turns are open or waited for; -max-turns sets the limit", cap(s.turns.places)))
 		return
 	}
-	turn, err := s.robots.Acquire(ctx, req)
+	turn, err := s.robots.Acquire(req.Context(), req)
 	if err == nil && r.Context().Err() != nil { // the client has gone away
 		turn.Failed(collyrobots.ErrNotSent)
 		err = r.Context().Err()
@@ -259,7 +273,7 @@ type answer struct {
 	Error   string            `json:"error"`
 }
 
-// values are the values of a header. In JSON, a single one may be a string.
+// values are the values of a header, or several names. In JSON, a single one may be a string.
 type values []string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -295,17 +309,39 @@ func (a *answer) fault() *fault {
 	return &fault{status: http.StatusBadRequest, text: text}
 }
 
-// give passes an answer on to its turn.
-func (a *answer) give(turn *collyrobots.Turn) {
-	if a.Status != 0 {
-		header := make(http.Header)
-		for name, values := range a.Headers {
-			for _, value := range values {
-				header.Add(name, value)
-			}
+// header returns the headers of the response.
+func (a *answer) header() http.Header {
+	header := make(http.Header)
+	for name, values := range a.Headers {
+		for _, value := range values {
+			header.Add(name, value)
 		}
-		turn.Answered(a.Status, header)
 	}
+	return header
+}
+
+// A said is what a site says about a page that was fetched.
+type said struct {
+	RobotsTags robotstags.Tags `json:"robots_tags,omitempty"` // the rules in the headers
+	Usage      usage.Terms     `json:"usage"`                 // of the files of the site and of the headers
+}
+
+// give passes an answer on to its turn. It returns what the site says about the page if the answer has
+// headers, and otherwise nil.
+func (a *answer) give(turn *collyrobots.Turn) (page *said) {
+	if a.Status != 0 {
+		header := a.header()
+		turn.Answered(a.Status, header)
+		if len(header) > 0 {
+			page = &said{RobotsTags: robotstags.FromHeader(header, turn.Decision().Token), Usage: turn.Usage()}
+		}
+	}
+	a.end(turn)
+	return page
+}
+
+// end ends a turn.
+func (a *answer) end(turn *collyrobots.Turn) {
 	switch a.Error {
 	case "":
 		turn.End()
@@ -331,8 +367,13 @@ func (s *service) answerTurn(w http.ResponseWriter, r *http.Request) {
 		fail(w, fault.status, fault.text)
 		return
 	}
-	if !s.turns.end(r.PathValue("id"), a.give) {
+	var page *said
+	if !s.turns.end(r.PathValue("id"), func(turn *collyrobots.Turn) { page = a.give(turn) }) {
 		fail(w, http.StatusNotFound, "no open turn has this ID: it was answered before, it has expired, or the service was started again")
+		return
+	}
+	if page != nil {
+		respond(w, http.StatusOK, page)
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)

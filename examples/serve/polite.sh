@@ -16,10 +16,10 @@ for url; do
 	turn=$(expr "$grant" : '.*"turn":"\([^"]*\)"')
 	if status=$(curl -sS -m 30 -A "$agent" -D "$headers" -o /dev/null -w '%{http_code}' "$url"); then
 		after=$(sed -n 's/^[Rr]etry-[Aa]fter: *\([^"\\]*\)\r$/\1/p' "$headers")
-		ask "/v1/turns/$turn" "{\"status\": $status, \"headers\": {\"Retry-After\": \"$after\"}}"
+		ask "/v1/turns/$turn" "{\"status\": $status, \"headers\": {\"Retry-After\": \"$after\"}}" >/dev/null
 		echo "$status $url"
 	else
-		ask "/v1/turns/$turn" "{\"error\": \"curl: exit status $?\"}"
+		ask "/v1/turns/$turn" "{\"error\": \"curl: exit status $?\"}" >/dev/null
 		echo "$url failed"
 	fi
 done

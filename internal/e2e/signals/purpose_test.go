@@ -339,14 +339,14 @@ func TestWithPurpose(t *testing.T) {
 				t.Errorf("%v: Check: got %+v, %v", purpose, decision, err)
 			}
 			resp, err := client.Do(kit.NewRequest(t, "http://a.test/x").WithContext(ctx))
-			if errors.Is(err, colly.ErrRobotsTxtBlocked) == allowed {
+			if kit.IsDenial(err) == allowed {
 				t.Errorf("%v: Transport: got error %v", purpose, err)
 			}
 			if err == nil {
 				resp.Body.Close()
 			}
 			turn, err := p.Acquire(ctx, kit.NewRequest(t, "http://a.test/x"))
-			if errors.Is(err, colly.ErrRobotsTxtBlocked) == allowed {
+			if kit.IsDenial(err) == allowed {
 				t.Errorf("%v: Acquire: got error %v", purpose, err)
 			}
 			turn.End()

@@ -346,7 +346,7 @@ type Feed struct {
 	//
 	// If the process is killed, no page is lost, but the next run feeds some pages again: at most as
 	// many as Window, or 10,000 more if Sink is fast. After a loss of power, this also holds if the
-	// Store is durable, as store.Dir is.
+	// Store is durable, as store.OpenDir is.
 	//
 	// Resume needs the option Store or Frontier. Only one run at a time may use that Store. The
 	// collector must not remember which pages an earlier run has visited. Otherwise it refuses pages

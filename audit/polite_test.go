@@ -433,7 +433,7 @@ func politePrograms() []program {
 			}
 			fmt.Fprint(w, twoSeconds)
 		}, ""), run: func(p *programRun) {
-			opts := []collyrobots.Option{collyrobots.Store(store.Memory())}
+			opts := []collyrobots.Option{collyrobots.Store(store.NewMemory())}
 			for range 5 {
 				p.visit(opts, "http://shop.test/1", "http://shop.test/cart")
 				time.Sleep(13 * time.Hour)
@@ -445,7 +445,7 @@ func politePrograms() []program {
 				w.WriteHeader(http.StatusNotModified)
 			}
 		}), run: func(p *programRun) {
-			opts := []collyrobots.Option{collyrobots.Revalidate(collyrobots.Revalidation{}), collyrobots.Store(store.Memory())}
+			opts := []collyrobots.Option{collyrobots.Revalidate(collyrobots.Revalidation{}), collyrobots.Store(store.NewMemory())}
 			for range 3 {
 				p.visit(opts, every("shop.test", 3)...)
 				time.Sleep(time.Minute)
@@ -491,13 +491,13 @@ func politePrograms() []program {
 				w.WriteHeader(http.StatusUnauthorized)
 			}
 		}), run: func(p *programRun) {
-			p.visit([]collyrobots.Option{collyrobots.SignRequests(whenAsked(p.T)), collyrobots.Store(store.Memory())}, every("shop.test", 3)...)
+			p.visit([]collyrobots.Option{collyrobots.SignRequests(whenAsked(p.T)), collyrobots.Store(store.NewMemory())}, every("shop.test", 3)...)
 		}},
 		{name: "shadows", run: func(p *programRun) { p.spider(collyrobots.Shadow(dialect.Google(), dialect.Temoto())) }},
 		{name: "a store that lasts for three runs", run: func(p *programRun) {
 			dir := filepath.Join(p.dir, "..", "store")
 			for range 3 {
-				files, err := store.Dir(dir)
+				files, err := store.OpenDir(dir)
 				if err != nil {
 					p.Fatal(err)
 				}
@@ -507,7 +507,7 @@ func politePrograms() []program {
 			}
 		}},
 		{name: "a run that was killed, and the next one", run: func(p *programRun) {
-			memory := store.Memory()
+			memory := store.NewMemory()
 			p.visit([]collyrobots.Option{collyrobots.Store(memory)}, "http://shop.test/", "http://shop.test/cart")
 			p.reopenKilled()
 			p.visit([]collyrobots.Option{collyrobots.Store(memory)}, "http://shop.test/", "http://shop.test/tea")

@@ -221,7 +221,7 @@ func TestExportWARCFetches(t *testing.T) {
 // TestExportWARCStore exports the logs of two processes with one Store. The second one reads the file
 // of the first one from the Store.
 func TestExportWARCStore(t *testing.T) {
-	shared := store.Memory()
+	shared := store.NewMemory()
 	for n, want := range []string{
 		`2000-01-01T00:00:00Z resource http://shop.test/robots.txt "# stored\n"`,
 		`2000-01-01T00:00:00Z resource http://shop.test/robots.txt "# stored\n"`,

@@ -6,8 +6,13 @@
 // comments are names of that package.
 package report
 
-// A Crawl gives reports about a crawl. Type *collyrobots.Plugin is a Crawl.
-type Crawl interface {
+import "context"
+
+// A Source gives reports about a crawl. Type *collyrobots.Plugin is a Source.
+type Source interface {
+	// Check returns the Decision about a URL.
+	Check(ctx context.Context, rawURL string) (Decision, error)
+
 	// Listen calls f for each Event from now on, on a goroutine of its own. It drops events if f is
 	// too slow. After stop, f is not called again.
 	Listen(f func(Event)) (stop func())

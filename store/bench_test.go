@@ -8,10 +8,10 @@ import (
 	"github.com/collyrobots/collyrobots/store"
 )
 
-func BenchmarkMemory(b *testing.B) { bench(b, store.Memory()) }
+func BenchmarkMemory(b *testing.B) { bench(b, store.NewMemory()) }
 
 func BenchmarkDir(b *testing.B) {
-	s, err := store.Dir(b.TempDir())
+	s, err := store.OpenDir(b.TempDir())
 	if err != nil {
 		b.Fatal(err)
 	}

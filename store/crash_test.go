@@ -13,7 +13,7 @@ import (
 // TestDirKill checks that every write that the store has acknowledged survives when the writing
 // process is killed.
 func TestDirKill(t *testing.T) {
-	storetest.Kill(t, 12, store.Dir)
+	storetest.Kill(t, 12, store.OpenDir)
 }
 
 // TestDirDamage checks that a file that was changed after it was written is reported once and moved
@@ -99,7 +99,7 @@ func TestDirNotADirectory(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Dir(path); err == nil {
+	if _, err := store.OpenDir(path); err == nil {
 		t.Error("a file was taken for a directory")
 	}
 }

@@ -18,26 +18,27 @@ import (
 	"time"
 )
 
-// Dir returns a Store that keeps each record in its own file below path, in 256 folders. It creates
-// path if it does not exist, and returns an error if it cannot write there. When Update returns,
-// the record has reached the disk. After a crash at any time, either the old record or the new one
-// is there. The name of a file is the hash of its key, so a key may contain any bytes.
+// OpenDir returns a Store that keeps each record in its own file below path, in 256 folders. It
+// creates path if it does not exist, and returns an error if it cannot write there. When Update
+// returns, the record has reached the disk. After a crash at any time, either the old record or the
+// new one is there. The name of a file is the hash of its key, so a key may contain any bytes.
 //
-// If a file was read back differently from how it was written, Dir renames it to a name that ends
-// in ".damaged", or in ".damaged-" and random letters if the first name cannot be used. It reports
-// the file once, as a [*CorruptError]; the next call finds no record. A file that is longer than
-// the longest record is handled in the same way. So is anything that is not a regular file, such as
-// a link or a pipe; Dir does not open it. A record that a later version of this package has written
-// is left unchanged: Get and Update of its key return a [*VersionError]. The file of an expired
-// record is removed when its key is next used. Dir also removes temporary files that are more than
-// an hour old, because only a process that was killed leaves them.
+// If a file was read back differently from how it was written, OpenDir renames it to a name that
+// ends in ".damaged", or in ".damaged-" and random letters if the first name cannot be used. It
+// reports the file once, as a [*CorruptError]; the next call finds no record. A file that is longer
+// than the longest record is handled in the same way. So is anything that is not a regular file,
+// such as a link or a pipe; OpenDir does not open it. A record that a later version of this package
+// has written is left unchanged: Get and Update of its key return a [*VersionError]. The file of an
+// expired record is removed when its key is next used. OpenDir also removes temporary files that
+// are more than an hour old, because only a process that was killed leaves them.
 //
 // Only the owner can read or write the files (mode 0600; new folders have mode 0700). If one of the
-// 256 folders is a link, Dir does not follow it: Get and Update of the keys in it return an error.
+// 256 folders is a link, OpenDir does not follow it: Get and Update of the keys in it return an
+// error.
 //
 // Only one process may use a folder at a time. If two processes update the same key at once, one of
 // the updates may be lost; no other harm is done.
-func Dir(path string) (Store, error) {
+func OpenDir(path string) (Store, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("store: cannot create %s: %w", path, err)
 	}

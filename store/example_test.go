@@ -18,8 +18,8 @@ func put(s store.Store, key, value string, ttl time.Duration) error {
 
 // A record is there until its time to live has passed, or until Update is called with a function
 // that returns nil.
-func ExampleMemory() {
-	s := store.Memory()
+func ExampleNewMemory() {
+	s := store.NewMemory()
 	defer s.Close()
 	if err := put(s, "https://example.com", "User-agent: *", time.Hour); err != nil {
 		fmt.Println(err)
@@ -38,7 +38,7 @@ func ExampleMemory() {
 }
 
 // A record that Update has acknowledged is still there after a restart.
-func ExampleDir() {
+func ExampleOpenDir() {
 	path, err := os.MkdirTemp("", "store")
 	if err != nil {
 		fmt.Println(err)
@@ -46,7 +46,7 @@ func ExampleDir() {
 	}
 	defer os.RemoveAll(path)
 
-	first, err := store.Dir(path)
+	first, err := store.OpenDir(path)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -56,7 +56,7 @@ func ExampleDir() {
 	_, err = first.Get(context.Background(), "https://example.com")
 	fmt.Println(err)
 
-	second, err := store.Dir(path)
+	second, err := store.OpenDir(path)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -75,7 +75,7 @@ func ExampleDir() {
 // within Update. It would be wrong to call Get first and then to write a value that depends on the
 // result, because another Update may run between the two calls.
 func ExampleStore() {
-	s := store.Memory()
+	s := store.NewMemory()
 	defer s.Close()
 	count := func(old []byte) ([]byte, error) {
 		n, _ := strconv.Atoi(string(old)) // if there is no value yet, n is 0

@@ -104,8 +104,8 @@ func TestDirPlantedTemporary(t *testing.T) {
 	}
 }
 
-// TestDirSweeps checks that Dir removes the temporary files that killed processes have left, and no
-// other files. It must keep a new temporary file, because another process may be writing it.
+// TestDirSweeps checks that OpenDir removes the temporary files that killed processes have left,
+// and no other files. It must keep a new temporary file, because another process may be writing it.
 func TestDirSweeps(t *testing.T) {
 	path := t.TempDir()
 	record := recordOf(t, path, "k")
@@ -212,7 +212,7 @@ func TestDirLongFile(t *testing.T) {
 	}
 }
 
-// TestDirLongValue checks that Dir rejects values that it could not read back.
+// TestDirLongValue checks that OpenDir rejects values that it could not read back.
 func TestDirLongValue(t *testing.T) {
 	s := openDir(t, t.TempDir())
 	for _, n := range []int{store.MaxRecord, store.MaxRecord + 1} {
@@ -228,7 +228,8 @@ func TestDirLongValue(t *testing.T) {
 	must(t, s.Close())
 }
 
-// TestDirFolderLink checks that Dir does not follow a link in the place of one of the 256 folders.
+// TestDirFolderLink checks that OpenDir does not follow a link in the place of one of the 256
+// folders.
 func TestDirFolderLink(t *testing.T) {
 	path, other := t.TempDir(), t.TempDir()
 	record := recordOf(t, path, "k")
@@ -274,7 +275,7 @@ func TestDirWhileOthersOpen(t *testing.T) {
 					return
 				default:
 				}
-				other, err := store.Dir(path)
+				other, err := store.OpenDir(path)
 				if err != nil {
 					t.Error(err)
 					return
@@ -296,12 +297,13 @@ func TestDirWhileOthersOpen(t *testing.T) {
 	must(t, s.Close())
 }
 
-// TestDirNotWritable checks that Dir returns an error that names the path if it cannot write there.
+// TestDirNotWritable checks that OpenDir returns an error that names the path if it cannot write
+// there.
 func TestDirNotWritable(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o600))
 	for _, path := range []string{notWritable(t), filepath.Join(notWritable(t), "store"), file, filepath.Join(file, "store")} {
-		_, err := store.Dir(path)
+		_, err := store.OpenDir(path)
 		if err == nil || !strings.HasPrefix(err.Error(), "store: ") || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v", path, err)
 		}

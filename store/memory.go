@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Memory returns a Store that keeps its records until the process ends. The number of records is
+// NewMemory returns a Store that keeps its records until the process ends. The number of records is
 // not limited. An expired record is removed when its key is read; each write also looks at a few
 // records and removes the expired ones.
-func Memory() Store {
+func NewMemory() Store {
 	return &memory{records: make(map[string]record)}
 }
 

@@ -11,7 +11,7 @@ import (
 // TestMemorySweep checks that expired records do not accumulate while others are written.
 func TestMemorySweep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := Memory().(*memory)
+		m := NewMemory().(*memory)
 		put := func(key string, ttl time.Duration) {
 			err := m.Update(context.Background(), key, ttl, func([]byte) ([]byte, error) { return []byte("v"), nil })
 			if err != nil {

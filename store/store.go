@@ -2,9 +2,9 @@
 // learned about a host, so that after a restart, or in another process, the crawler does not have
 // to ask the host again.
 //
-// A back end implements three methods. [Memory] keeps records until the process ends. [Dir] keeps
-// one file for each record in a directory. Back ends with more dependencies are separate modules.
-// Package storetest contains the tests that every back end passes.
+// A back end implements three methods. [NewMemory] keeps records until the process ends. [OpenDir]
+// keeps one file for each record in a directory. Back ends with more dependencies are separate
+// modules. Package storetest contains the tests that every back end passes.
 package store
 
 import (

@@ -12,7 +12,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestMemory(t *testing.T) {
-	storetest.Run(t, func(*testing.T) store.Store { return store.Memory() })
+	storetest.Run(t, func(*testing.T) store.Store { return store.NewMemory() })
 }
 
 func TestDir(t *testing.T) {
@@ -21,7 +21,7 @@ func TestDir(t *testing.T) {
 
 func openDir(t *testing.T, path string) store.Store {
 	t.Helper()
-	s, err := store.Dir(path)
+	s, err := store.OpenDir(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,14 +31,15 @@ var contentSignalLabels = map[string]Purpose{
 	"ai-train": TrainAI,
 }
 
-// ContentSignal parses the values of the response header Content-Signal, or of Content-Signal lines
-// of a robots.txt without their paths; see ParseRobotsTxt. from is the source of the statements.
+// ParseContentSignal parses the values of the response header Content-Signal, or of Content-Signal
+// lines of a robots.txt without their paths; see ParseRobotsTxt. from is the source of the
+// statements.
 //
 // A value is a list of key=value pairs, separated by commas, such as "search=yes, ai-train=no". The
 // values are yes and no. A key that is absent says nothing, and neither does any other key or
 // value. The texts do not say what repeated keys and upper case mean: the more restrictive of two
 // values counts, and upper case equals lower case. Only the pairs in the first 8 KiB are read.
-func ContentSignal(values []string, from Source) (Preferences, Use) {
+func ParseContentSignal(values []string, from Source) (Preferences, Use) {
 	var p Preferences
 	use := UseUnknown
 	list, cut := combine(values)

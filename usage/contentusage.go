@@ -12,15 +12,15 @@ var contentUsageLabels = map[string]Purpose{
 	"train-ai": TrainAI,
 }
 
-// ContentUsage parses the values of the response header Content-Usage, or of a Content-Usage line of
-// a robots.txt without its path; see ParseRobotsTxt. from is the source of the statements.
+// ParseContentUsage parses the values of the response header Content-Usage, or of a Content-Usage
+// line of a robots.txt without its path; see ParseRobotsTxt. from is the source of the statements.
 //
 // The values are a Dictionary of RFC 9651. The keys are case-sensitive, and the values are the
 // Tokens y and n. Any other value, an unknown key and a parameter are ignored. The last of several
 // members with the same key counts. If the Dictionary is malformed, it says nothing: that is not an
 // error (draft-ietf-aipref-vocab-08, "Processing Algorithm"). Only the members in the first 8 KiB
 // are read.
-func ContentUsage(values []string, from Source) Preferences {
+func ParseContentUsage(values []string, from Source) Preferences {
 	var p Preferences
 	if len(values) == 0 {
 		return p

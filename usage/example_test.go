@@ -14,7 +14,7 @@ func Example() {
 		{Key: "Content-Usage", Value: "search=y", Number: 3},
 		{Key: "Content-Usage", Value: "/drafts/ search=n", Number: 4},
 	})
-	header := usage.ContentUsage([]string{"train-ai=n"}, usage.Source{Name: "Content-Usage"})
+	header := usage.ParseContentUsage([]string{"train-ai=n"}, usage.Source{Name: "Content-Usage"})
 	page := robots.Of("/drafts/1").Combine(header)
 	if page.Of(usage.Search).Preference == usage.Disallowed {
 		fmt.Println("not for search")
@@ -24,7 +24,6 @@ func Example() {
 		log.Fatal(err)
 	}
 	fmt.Printf("%s\n", text)
-	// Output:
-	// not for search
+	// Output: not for search
 	// {"search":{"preference":"disallowed","source":"robots.txt","line":4},"train-ai":{"preference":"disallowed","source":"Content-Usage"}}
 }

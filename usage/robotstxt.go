@@ -24,7 +24,7 @@ type RobotsTxt struct {
 // The value of a Content-Usage or a Content-Signal line may begin with a path pattern and a blank,
 // as in "/blog/ ai-train=no". The line then applies only to paths that the pattern matches in the
 // way of an Allow line of RFC 9309. A line without a path applies to all paths. The rest is the
-// list that ContentUsage or ContentSignal parses. If several lines with a key match, see
+// list that ParseContentUsage or ParseContentSignal parses. If several lines with a key match, see
 // RobotsTxt.Of.
 //
 // The texts do not define how Content-Signal lines inside and outside of a group are combined. They
@@ -40,10 +40,10 @@ func ParseRobotsTxt(lines []Line) *RobotsTxt {
 		switch strings.ToLower(l.Key) {
 		case "content-usage":
 			path, list := cutPath(l.Value)
-			usages = append(usages, line{path: path, rule: rule{preferences: ContentUsage([]string{list}, from)}})
+			usages = append(usages, line{path: path, rule: rule{preferences: ParseContentUsage([]string{list}, from)}})
 		case "content-signal":
 			path, list := cutPath(l.Value)
-			said, use := ContentSignal([]string{list}, from)
+			said, use := ParseContentSignal([]string{list}, from)
 			signals = append(signals, line{path: path, rule: rule{preferences: said, use: use}})
 		case "license":
 			r.licenses = addLicense(r.licenses, nil, l.Value, from)

@@ -57,9 +57,9 @@ func reservation(value string) Preference {
 	return Unknown
 }
 
-// TDMHeader returns the declaration in the response headers tdm-reservation and tdm-policy. If
+// ParseTDMHeader returns the declaration in the response headers tdm-reservation and tdm-policy. If
 // there are several tdm-reservation headers, 1 overrides 0.
-func TDMHeader(h http.Header, from Source) TDM {
+func ParseTDMHeader(h http.Header, from Source) TDM {
 	said := Unknown
 	for _, value := range h.Values("Tdm-Reservation") {
 		said = max(said, reservation(value))
@@ -76,10 +76,10 @@ func newTDM(reservation Preference, policy string, from Source) TDM {
 	return TDM{Reservation: reservation, Policy: policy, Source: from}
 }
 
-// TDMMeta returns the declaration in the meta elements of an HTML page. content returns the
+// ParseTDMMeta returns the declaration in the meta elements of an HTML page. content returns the
 // attribute content of the first meta element with a name, or "" if there is none. The names are
 // "tdm-reservation" and "tdm-policy".
-func TDMMeta(content func(name string) string, from Source) TDM {
+func ParseTDMMeta(content func(name string) string, from Source) TDM {
 	return newTDM(reservation(content("tdm-reservation")), content("tdm-policy"), from)
 }
 
@@ -144,8 +144,8 @@ func parseTDMRule(text []byte) (rule tdmRule, ok bool) {
 	return rule, true
 }
 
-// reservationOfJSON returns the meaning of a JSON value. Numbers have several spellings, such as 1.0
-// and 1e0.
+// reservationOfJSON returns the meaning of a JSON value. Numbers have several spellings, such as
+// 1.0 and 1e0.
 func reservationOfJSON(value []byte) Preference {
 	number := math.NaN()
 	if err := json.Unmarshal(value, &number); err != nil {

@@ -52,7 +52,7 @@ func (s Sources) Terms(u *url.URL) Terms {
 	}
 	terms.addHeader(s.Header, u)
 	if s.Meta != nil {
-		terms.TDM = terms.TDM.Override(TDMMeta(s.Meta, Source{Name: "meta tdm-reservation"}))
+		terms.TDM = terms.TDM.Override(ParseTDMMeta(s.Meta, Source{Name: "meta tdm-reservation"}))
 	}
 	terms.Preferences = terms.Preferences.Combine(terms.TDM.Preferences())
 	return terms
@@ -63,12 +63,12 @@ func (t *Terms) addHeader(h http.Header, u *url.URL) {
 	if len(h) == 0 {
 		return
 	}
-	said := ContentUsage(h.Values("Content-Usage"), Source{Name: "Content-Usage"})
+	said := ParseContentUsage(h.Values("Content-Usage"), Source{Name: "Content-Usage"})
 	t.Preferences = t.Preferences.Combine(said)
-	signals, use := ContentSignal(h.Values("Content-Signal"), Source{Name: "Content-Signal"})
+	signals, use := ParseContentSignal(h.Values("Content-Signal"), Source{Name: "Content-Signal"})
 	t.Preferences = t.Preferences.Combine(signals)
 	t.Use = narrower(t.Use, use)
-	t.TDM = t.TDM.Override(TDMHeader(h, Source{Name: "tdm-reservation"}))
+	t.TDM = t.TDM.Override(ParseTDMHeader(h, Source{Name: "tdm-reservation"}))
 	t.Licenses = addLinks(t.Licenses, u, h)
 }
 

@@ -83,14 +83,14 @@ var contentUsages = []struct{ name, value, want string }{
 	{"path in a header", "/ train-ai=n", "???"},
 }
 
-func TestContentUsage(t *testing.T) {
+func TestParseContentUsage(t *testing.T) {
 	for _, tc := range contentUsages {
-		got := usage.ContentUsage(strings.Split(tc.value, "\n"), from)
+		got := usage.ParseContentUsage(strings.Split(tc.value, "\n"), from)
 		if s := said(t, got); s != tc.want {
 			t.Errorf("%s: %q: got %s, want %s", tc.name, tc.value, s, tc.want)
 		}
 	}
-	if s := said(t, usage.ContentUsage(nil, from)); s != "???" {
+	if s := said(t, usage.ParseContentUsage(nil, from)); s != "???" {
 		t.Errorf("without a value: %s", s)
 	}
 }
@@ -148,7 +148,7 @@ var contentUsageRules = []struct{ name, lines, target, want string }{
 	{"parameters", "/ train-ai=n;x=1", "/x", "??n"},
 }
 
-func TestContentUsageRules(t *testing.T) {
+func TestParseContentUsageRules(t *testing.T) {
 	for _, tc := range contentUsageRules {
 		if got := said(t, robotsTxt("Content-Usage", tc.lines).Of(tc.target)); got != tc.want {
 			t.Errorf("%s: got %s, want %s", tc.name, got, tc.want)
@@ -208,12 +208,12 @@ var contentSignals = []struct{ name, value, want, use string }{
 	{"quotes", "search=\"no\"", "???", ""},
 }
 
-func TestContentSignal(t *testing.T) {
+func TestParseContentSignal(t *testing.T) {
 	if len(contentSignals) < 20 {
 		t.Errorf("%d cases, want at least 20", len(contentSignals))
 	}
 	for _, tc := range contentSignals {
-		got, use := usage.ContentSignal(strings.Split(tc.value, "\n"), from)
+		got, use := usage.ParseContentSignal(strings.Split(tc.value, "\n"), from)
 		if s := said(t, got); s != tc.want || use.String() != tc.use {
 			t.Errorf("%s: %q: got %s, use %q; want %s, %q", tc.name, tc.value, s, use, tc.want, tc.use)
 		}
@@ -295,10 +295,10 @@ func TestTDMFile(t *testing.T) {
 // TestTDMOverrides checks the order of file, header and meta elements.
 func TestTDMOverrides(t *testing.T) {
 	header := func(reservation, policy string) usage.TDM {
-		return usage.TDMHeader(http.Header{"Tdm-Reservation": {reservation}, "Tdm-Policy": {policy}}, usage.Source{Name: "header"})
+		return usage.ParseTDMHeader(http.Header{"Tdm-Reservation": {reservation}, "Tdm-Policy": {policy}}, usage.Source{Name: "header"})
 	}
 	meta := func(reservation, policy string) usage.TDM {
-		return usage.TDMMeta(func(name string) string {
+		return usage.ParseTDMMeta(func(name string) string {
 			return map[string]string{"tdm-reservation": reservation, "tdm-policy": policy}[name]
 		}, usage.Source{Name: "meta"})
 	}
@@ -332,7 +332,7 @@ func TestTDMOverrides(t *testing.T) {
 	if got := alone.Override(meta("1", "")); got.Reservation != usage.Disallowed || got.Policy != "h" || got.Name != "meta" {
 		t.Errorf("policy, and then a reservation: got %+v", got)
 	}
-	twice := usage.TDMHeader(http.Header{"Tdm-Reservation": {"1", "0"}}, from)
+	twice := usage.ParseTDMHeader(http.Header{"Tdm-Reservation": {"1", "0"}}, from)
 	if twice.Reservation != usage.Disallowed || said(t, twice.Preferences()) != "?nn" {
 		t.Errorf("1 and 0: %+v", twice)
 	}
@@ -340,13 +340,13 @@ func TestTDMOverrides(t *testing.T) {
 
 // TestCombine checks that disallowed applies before allowed, and allowed before unknown.
 func TestCombine(t *testing.T) {
-	a := usage.ContentUsage([]string{"search=y, train-ai=n"}, usage.Source{Name: "a"})
-	b := usage.ContentUsage([]string{"search=n, ai-use=y, train-ai=y"}, usage.Source{Name: "b"})
+	a := usage.ParseContentUsage([]string{"search=y, train-ai=n"}, usage.Source{Name: "a"})
+	b := usage.ParseContentUsage([]string{"search=n, ai-use=y, train-ai=y"}, usage.Source{Name: "b"})
 	both := a.Combine(b)
 	if said(t, both) != "nyn" || both.Search.Name != "b" || both.AIUse.Name != "b" || both.TrainAI.Name != "a" {
 		t.Errorf("got %+v", both)
 	}
-	c := usage.ContentUsage([]string{"train-ai=n"}, usage.Source{Name: "c"})
+	c := usage.ParseContentUsage([]string{"train-ai=n"}, usage.Source{Name: "c"})
 	if b.Combine(a).TrainAI.Name != "a" || a.Combine(c).TrainAI.Name != "a" || c.Combine(a).TrainAI.Name != "c" {
 		t.Error("the source is not that of the stronger preference")
 	}
@@ -366,7 +366,7 @@ func TestCombine(t *testing.T) {
 
 // TestJSON checks the names in JSON.
 func TestJSON(t *testing.T) {
-	p := usage.ContentUsage([]string{"search=y, train-ai=n"}, from)
+	p := usage.ParseContentUsage([]string{"search=y, train-ai=n"}, from)
 	got, err := json.Marshal(p)
 	if want := `{"search":{"preference":"allowed","source":"robots.txt","line":3},"train-ai":{"preference":"disallowed","source":"robots.txt","line":3}}`; err != nil || string(got) != want {
 		t.Errorf("got %s, error %v, want %s", got, err, want)
@@ -378,7 +378,7 @@ func TestJSON(t *testing.T) {
 }
 
 func TestDisallowed(t *testing.T) {
-	p := usage.ContentUsage([]string{"search=n, ai-use=y, train-ai=n"}, from)
+	p := usage.ParseContentUsage([]string{"search=n, ai-use=y, train-ai=n"}, from)
 	p.Search.Source = usage.Source{Name: "Content-Usage"}
 	if got := p.Disallowed(); got != "search in Content-Usage; train-ai in robots.txt, line 3" {
 		t.Errorf("got %q", got)
@@ -427,8 +427,8 @@ func TestHostileInput(t *testing.T) {
 	if got := said(t, robots.Of("/"+long)); got != "??n" {
 		t.Errorf("got %s", got)
 	}
-	usage.ContentUsage([]string{strings.Repeat("a=n,", 125_000) + "train-ai=n"}, from)
-	usage.ContentSignal([]string{strings.Repeat("search=no,", 50_000)}, from)
+	usage.ParseContentUsage([]string{strings.Repeat("a=n,", 125_000) + "train-ai=n"}, from)
+	usage.ParseContentSignal([]string{strings.Repeat("search=no,", 50_000)}, from)
 }
 
 func FuzzRules(f *testing.F) {
@@ -456,9 +456,9 @@ func FuzzSignals(f *testing.F) {
 		f.Add(tc.file)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		p, _ := usage.ContentSignal([]string{text}, from)
+		p, _ := usage.ParseContentSignal([]string{text}, from)
 		said(t, p)
-		said(t, usage.ContentUsage([]string{text}, from))
+		said(t, usage.ParseContentUsage([]string{text}, from))
 		file, err := usage.ParseTDMFile([]byte(text), from)
 		if err == nil {
 			said(t, file.Of("/x").Preferences())
@@ -491,7 +491,7 @@ var signalRules = []struct{ name, lines, target, want, use string }{
 	{"a path needs a slash", "blog/ ai-train=no", "/blog/", "???", ""},
 }
 
-func TestContentSignalRules(t *testing.T) {
+func TestParseContentSignalRules(t *testing.T) {
 	for _, tc := range signalRules {
 		robots := robotsTxt("Content-Signal", tc.lines)
 		u := &url.URL{Scheme: "https", Host: "a.test"}
@@ -537,7 +537,7 @@ func TestManyRules(t *testing.T) {
 					want = usage.Preferences{}
 					longest = n
 				}
-				want = want.Combine(usage.ContentUsage([]string{list}, usage.Source{Name: "robots.txt", Line: i + 1}))
+				want = want.Combine(usage.ParseContentUsage([]string{list}, usage.Source{Name: "robots.txt", Line: i + 1}))
 			}
 			if got := robots.Of(target); got != want {
 				t.Fatalf("%s: got %+v, want %+v for\n%s", target, got, want, strings.Join(values, "\n"))

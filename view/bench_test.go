@@ -23,7 +23,7 @@ func BenchmarkHear(b *testing.B) {
 
 // BenchmarkMessage measures one message of a stream with fifty hosts that have ten new dots each.
 func BenchmarkMessage(b *testing.B) {
-	h := Handler(nil)
+	h := New(nil, Options{})
 	q := question{sort: "left", n: rows}
 	hosts := picker{question: q, now: then}
 	for i := range rows {

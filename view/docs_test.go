@@ -26,7 +26,7 @@ func TestDocumentation(t *testing.T) {
 			t.Errorf("docs/view.md does not name the order %s", name)
 		}
 	}
-	if code := "http.Handle(\"/robots/\", view.Handler(robots))"; !strings.Contains(string(text), code) {
+	if code := "http.Handle(\"/robots/\", view.New(robots, view.Options{}))"; !strings.Contains(string(text), code) {
 		t.Errorf("docs/view.md does not have %s", code)
 	}
 }

@@ -27,7 +27,7 @@ func (h *Page) serveHost(w http.ResponseWriter, r *http.Request) {
 	}
 	q := question{q: name, exact: true, sort: "host", n: 1}
 	details := &hostDetails{Host: name, Bounds: gapBounds[:], Requests: []request{}, Denials: []denial{}}
-	for _, picked := range h.sampler.read(h.crawl, h.recorder, q).hosts.best {
+	for _, picked := range h.sampler.read(h.source, h.recorder, q).hosts.best {
 		details.Stats = &picked.HostStats
 	}
 	h.recorder.addDetails(details)

@@ -21,7 +21,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	http.Handle("/robots/", view.Handler(robots))
+	http.Handle("/robots/", view.New(robots, view.Options{}))
 	go http.ListenAndServe("127.0.0.1:8090", nil) // use loopback, because the page has no password
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
 	c.Visit("https://example.com/")
@@ -29,7 +29,7 @@ func Example() {
 }
 
 // Other pages and programs can read the same state as JSON.
-func ExampleHandler() {
+func ExampleNew() {
 	web, err := robotstest.Open(robotstest.Sites{"shop.test": robotstest.Pages(3, "User-agent: *\nDisallow:\n")})
 	if err != nil {
 		log.Fatal(err)
@@ -42,7 +42,7 @@ func ExampleHandler() {
 		log.Fatal(err)
 	}
 	defer robots.Close()
-	page := view.Handler(robots)
+	page := view.New(robots, view.Options{})
 
 	c.Visit("http://shop.test/0")
 

@@ -174,8 +174,8 @@ func TestDenialsOfAllHosts(t *testing.T) {
 	}
 }
 
-// TestFirstDenialOfSomeHosts checks that a rule of several hosts begins with the first denial of all of
-// them, and not with that of the host that was denied last.
+// TestFirstDenialOfSomeHosts checks that a rule of several hosts begins with the first denial of
+// all of them, and not with that of the host that was denied last.
 func TestFirstDenialOfSomeHosts(t *testing.T) {
 	r := newRecorder()
 	for i, host := range []string{"a.test", "b.test"} {
@@ -187,8 +187,8 @@ func TestFirstDenialOfSomeHosts(t *testing.T) {
 	}
 }
 
-// TestRateOfLateStarts checks that a start that is reported late does not replace the count of a later
-// second.
+// TestRateOfLateStarts checks that a start that is reported late does not replace the count of a
+// later second.
 func TestRateOfLateStarts(t *testing.T) {
 	var r rate
 	for range 20 {
@@ -234,7 +234,7 @@ func TestHostDetails(t *testing.T) {
 
 // TestSamplesAreBounded checks that many different questions do not use much memory.
 func TestSamplesAreBounded(t *testing.T) {
-	h := Handler(nil)
+	h := New(nil, Options{})
 	for i := range 1000 {
 		h.sampler.keep(question{q: fmt.Sprint(i)}, &sample{until: time.Now().Add(time.Hour)})
 	}
@@ -246,7 +246,7 @@ func TestSamplesAreBounded(t *testing.T) {
 // TestWriteReport checks that the report is one file, and that texts of the crawl are no markup.
 func TestWriteReport(t *testing.T) {
 	c, p, _ := newCrawl(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nDisallow: /<script>x\n")})
-	page := Handler(p, Name("<i>books"))
+	page := New(p, Options{Name: "<i>books"})
 	var running bytes.Buffer
 	if err := page.WriteReport(&running); err != nil || !strings.Contains(running.String(), "The crawl is running.") {
 		t.Errorf("%v: %s", err, &running)
@@ -279,7 +279,7 @@ func TestWriteReport(t *testing.T) {
 		t.Error("no error of the writer")
 	}
 	var empty bytes.Buffer
-	if err := Handler(nil).WriteReport(&empty); err != nil {
+	if err := New(nil, Options{}).WriteReport(&empty); err != nil {
 		t.Error(err)
 	}
 }

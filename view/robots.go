@@ -21,7 +21,7 @@ type robotsState struct {
 	URL    string      `json:"url"`             // the URL to decide about
 	Name   string      `json:"name,omitempty"`  // the product token; if "", the groups of * apply
 	Robots string      `json:"robots"`          // the URL of the robots.txt that applies
-	File   *robotsFile `json:"file,omitempty"`  // nil if the crawl has not read it since Handler was called
+	File   *robotsFile `json:"file,omitempty"`  // nil if the crawl has not read it since New was called
 	Kept   bool        `json:"kept"`            // whether the text of the file is available
 	Total  int         `json:"total,omitempty"` // the number of lines of the file
 	From   int         `json:"from,omitempty"`  // the number of the first of Lines
@@ -119,7 +119,7 @@ func (h *Page) try(ctx context.Context, st *robotsState, u *url.URL, from int) {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	defer cancel()
 	body := st.File.body
-	d, err := h.crawl.Check(ctx, u.String())
+	d, err := h.source.Check(ctx, u.String())
 	switch {
 	case err == nil:
 		st.Decision = &d

@@ -40,7 +40,7 @@ const (
 
 // read returns a sample for a question. It calls StatsFunc only if the last sample is too old. With
 // many hosts StatsFunc takes longer, so a sample is used for longer.
-func (s *sampler) read(c report.Crawl, r *recorder, q question) *sample {
+func (s *sampler) read(c report.Source, r *recorder, q question) *sample {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	began := time.Now()

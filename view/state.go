@@ -36,8 +36,8 @@ type state struct {
 	Statuses     statuses                                   `json:"statuses"`
 	Throttled    float64                                    `json:"throttled_rate,omitempty"` // responses with 429 or 503 per second in the last ten seconds
 	Series       *seriesState                               `json:"series,omitempty"`         // requests and failures over the whole crawl
-	NotSent      map[report.Ending]int                      `json:"not_sent,omitempty"`       // pages that were not sent, since Handler was called
-	DeniedBy     map[string]int                             `json:"denied_by,omitempty"`      // the number of denials by reason, since Handler was called
+	NotSent      map[report.Ending]int                      `json:"not_sent,omitempty"`       // pages that were not sent, since New was called
+	DeniedBy     map[string]int                             `json:"denied_by,omitempty"`      // the number of denials by reason, since New was called
 	Sitemaps     *sitemapsState                             `json:"sitemaps,omitempty"`
 	Frontier     *frontierState                             `json:"frontier,omitempty"`         // nil without the option Frontier, or if its urlstore.Store has no pages
 	RobotsTags   report.RobotsTagStats                      `json:"robots_tags,omitzero"`       // pages with rules such as noindex
@@ -89,7 +89,7 @@ const maxListed = 60
 // stateFor returns the state for a question, except the parts that c says the client has received.
 // It then advances c.
 func (h *Page) stateFor(q question, c *cursor) *state {
-	s := h.sampler.read(h.crawl, h.recorder, q)
+	s := h.sampler.read(h.source, h.recorder, q)
 	st := &state{
 		Time:         time.Now(),
 		Started:      s.stats.Started,

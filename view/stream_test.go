@@ -58,7 +58,7 @@ func watch(h *Page, until time.Duration) (*slowClient, time.Duration) {
 // while there are events. A stream ends after a minute.
 func TestMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := Handler(nil)
+		h := New(nil, Options{})
 		go func() {
 			time.Sleep(10 * time.Second)
 			for range 1000 { // in one second
@@ -80,7 +80,7 @@ func TestMessages(t *testing.T) {
 // TestSlowClientIsDropped checks that a stream ends if the client no longer reads.
 func TestSlowClientIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := Handler(nil)
+		h := New(nil, Options{})
 		if _, took := watch(h, 4*time.Second); took != 4*time.Second+writeTime {
 			t.Errorf("the client was dropped after %v", took)
 		}
@@ -193,7 +193,7 @@ func readMessage(ctx context.Context, client *http.Client, url string) error {
 
 // TestTooManyPages checks that a stream beyond the limit is rejected.
 func TestTooManyPages(t *testing.T) {
-	h := Handler(nil)
+	h := New(nil, Options{})
 	h.streams.open.Store(maxStreams)
 	if w := get(h, "/events"); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
 		t.Errorf("status %d", w.Code)

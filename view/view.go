@@ -2,7 +2,7 @@
 // robots.txt denies a request, the requests on a time axis, and the estimated time left. A spider
 // shows the page by mounting one handler:
 //
-//	http.Handle("/robots/", view.Handler(robots))
+//	http.Handle("/robots/", view.New(robots, view.Options{}))
 //	go http.ListenAndServe("127.0.0.1:8090", nil)
 //
 // The page is read-only and uses only files that are embedded in this package. It shows every URL
@@ -35,35 +35,30 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// Handler returns a handler that serves a page about the crawl c. Call it before the crawl
-// starts: it records the starts of requests, denials and robots.txt files from then on. It keeps
-// the latest of each in bounded memory. After the plugin is closed, the page shows how the crawl ended. If c
-// is nil, the page shows a crawl without hosts. The Page is an http.Handler.
+// New returns a handler that serves a page about a crawl, which is usually a *collyrobots.Plugin.
+// Call it before the crawl starts: it records the starts of requests, denials and robots.txt files
+// from then on. It keeps the latest of each in bounded memory. After the plugin is closed, the page
+// shows how the crawl ended. If source is nil, the page shows a crawl without hosts. The Page is an
+// http.Handler.
 //
 // The crawl never waits for the page. A stream of events ends after a minute, and the browser opens
 // the next one. Therefore Shutdown of an http.Server may take up to a minute while the page is open
 // in a browser.
-func Handler(c Crawl, opts ...Option) *Page {
-	if c == nil {
-		c = noCrawl{}
+func New(source report.Source, o Options) *Page {
+	if source == nil {
+		source = noCrawl{}
 	}
-	h := &Page{crawl: c, recorder: newRecorder()}
-	for _, set := range opts {
-		set(h)
-	}
-	c.Listen(h.recorder.hear)
+	h := &Page{name: clip(o.Name), source: source, recorder: newRecorder()}
+	source.Listen(h.recorder.hear)
 	return h
 }
 
-// A Crawl is a crawl that a Page shows. Type *collyrobots.Plugin is a Crawl.
-type Crawl interface {
-	report.Crawl
-
-	// Check returns the Decision about a URL.
-	Check(ctx context.Context, rawURL string) (report.Decision, error)
+// Options are the settings of a Page.
+type Options struct {
+	Name string // the name of the crawl, which the title of the page and the report show
 }
 
-// noCrawl is a Crawl without hosts.
+// noCrawl is a report.Source without hosts.
 type noCrawl struct{}
 
 func (noCrawl) Listen(func(report.Event)) (stop func()) { return func() {} }
@@ -74,19 +69,11 @@ func (noCrawl) Check(context.Context, string) (report.Decision, error) {
 	return report.Decision{}, errors.New("view: there is no crawl")
 }
 
-// An Option changes the page.
-type Option func(*Page)
-
-// Name sets the name of the crawl, which the title of the page and the report show.
-func Name(name string) Option {
-	return func(h *Page) { h.name = clip(name) }
-}
-
 // A Page serves the page of one crawl, and writes its report. It may be used by several goroutines
 // at the same time.
 type Page struct {
 	name     string
-	crawl    Crawl
+	source   report.Source
 	recorder *recorder
 	sampler  sampler
 	streams  streams

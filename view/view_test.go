@@ -32,7 +32,7 @@ func newCrawl(t testing.TB, sites robotstest.Sites, options ...collyrobots.Optio
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.Close() })
-	return c, p, Handler(p)
+	return c, p, New(p, Options{})
 }
 
 // get sends a GET request to a handler. The headers are names and values in turn.
@@ -82,7 +82,7 @@ func stateOf(t *testing.T, h http.Handler, parameters string) (st struct {
 }
 
 func TestRefusals(t *testing.T) {
-	h := Handler(nil)
+	h := New(nil, Options{})
 	for _, test := range []struct {
 		name, method, target string
 		headers              []string
@@ -138,7 +138,7 @@ func TestRefusals(t *testing.T) {
 
 // TestPrefixes checks that the page and its assets are found below any prefix.
 func TestPrefixes(t *testing.T) {
-	h := Handler(nil)
+	h := New(nil, Options{})
 	mux := http.NewServeMux()
 	mux.Handle("/plain/", h)
 	mux.Handle("/a/stripped/", http.StripPrefix("/a/stripped", h))
@@ -159,7 +159,7 @@ func TestPrefixes(t *testing.T) {
 // TestNoPlugin checks the page of a plugin that is nil or zero.
 func TestNoPlugin(t *testing.T) {
 	for name, p := range map[string]*collyrobots.Plugin{"nil": nil, "zero": new(collyrobots.Plugin)} {
-		h := Handler(p)
+		h := New(p, Options{})
 		if st := stateOf(t, h, ""); st.Known != 0 || len(st.Hosts) != 0 {
 			t.Errorf("%s: %+v", name, st)
 		}
@@ -177,7 +177,7 @@ func TestClosedPlugin(t *testing.T) {
 	c, p, h := newCrawl(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nDisallow: /2\n")})
 	c.Visit("http://a.test/1")
 	c.Visit("http://a.test/2")
-	before := Handler(p) // if h were asked now, it would show this state for a moment after Close
+	before := New(p, Options{}) // if h were asked now, it would show this state for a moment after Close
 	if st, w := stateOf(t, before, ""), get(before, "/"); st.Closed || strings.Contains(w.Body.String(), "is closed") {
 		t.Errorf("closed before Close: %+v, %s", st, w.Body)
 	}
@@ -199,7 +199,8 @@ func TestClosedPlugin(t *testing.T) {
 	}
 }
 
-// TestMaxRate checks that the page says why a host waits that no robots.txt and no option slows down.
+// TestMaxRate checks that the page says why a host waits that no robots.txt and no option slows
+// down.
 func TestMaxRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sites := robotstest.Sites{"a.test": robotstest.Pages(1, ""), "b.test": robotstest.Pages(1, "")}

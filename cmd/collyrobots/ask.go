@@ -32,7 +32,7 @@ const atOnce = 512
 // askWeb reads the robots.txt files of the hosts of the URLs and returns an answer for each URL. The
 // requests go through files.
 func (q *question) askWeb(ctx context.Context, files *robotsfile.Files) ([]*answer, error) {
-	facts := store.Memory()
+	facts := store.NewMemory()
 	defer facts.Close()
 	failures := &failures{next: files, errs: make(map[string]error)}
 	answers := make([]*answer, len(q.urls))

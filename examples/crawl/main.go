@@ -114,7 +114,7 @@ func (s *spider) crawl(ctx context.Context) error {
 		return err
 	}
 	if s.listener != nil {
-		server := &http.Server{Handler: view.Handler(robots), ReadHeaderTimeout: 10 * time.Second}
+		server := &http.Server{Handler: view.New(robots, view.Options{}), ReadHeaderTimeout: 10 * time.Second}
 		go server.Serve(s.listener)
 		defer server.Close()
 		s.printf("Watch the crawl at http://%s/\n", s.listener.Addr())

@@ -19,8 +19,8 @@ func TestResume(t *testing.T) {
 	site := &listing{files: files, document: listed()}
 	for name, open := range map[string]func(path string) (store.Store, error){
 		"no Resume": nil,
-		"Memory":    func(string) (store.Store, error) { return store.Memory(), nil },
-		"Dir":       store.Dir,
+		"Memory":    func(string) (store.Store, error) { return store.NewMemory(), nil },
+		"Dir":       store.OpenDir,
 	} {
 		t.Run(name, func(t *testing.T) { feedToSink(t, site, open) })
 	}

@@ -41,8 +41,8 @@ func BenchmarkRevalidate(b *testing.B) {
 		name string
 		open func(folder string) (store.Store, error)
 	}{
-		{"memory", func(string) (store.Store, error) { return store.Memory(), nil }},
-		{"dir", store.Dir},
+		{"memory", func(string) (store.Store, error) { return store.NewMemory(), nil }},
+		{"dir", store.OpenDir},
 	} {
 		for name, opts := range map[string][]collyrobots.Option{
 			"without":   nil,

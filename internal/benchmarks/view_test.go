@@ -77,7 +77,7 @@ func newWatchedCrawl(t *testing.T, web *robotstest.Web, open int) *watchedCrawl 
 	}
 	t.Cleanup(func() { p.Close() })
 	if open > 0 {
-		server := httptest.NewServer(view.Handler(p))
+		server := httptest.NewServer(view.New(p, view.Options{}))
 		t.Cleanup(server.Close)
 		w.page = server.URL
 	}

@@ -78,7 +78,7 @@ func BenchmarkFeed(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if o.Resume {
-					o.Store = store.Memory()
+					o.Store = store.NewMemory()
 				}
 				s := &sink{get: func(*url.URL) io.Reader { return bytes.NewReader(doc) }}
 				f := New(o)

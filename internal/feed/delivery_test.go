@@ -32,7 +32,7 @@ func TestDelivery(t *testing.T) {
 		{name: "unfinished late", results: []Result{Silent, Unfinished}, stops: true, again: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			f := New(Options{Resume: true, Store: store.Memory()})
+			f := New(Options{Resume: true, Store: store.NewMemory()})
 			slots := new(Slots)
 			s := &share{slots: slots}
 			if err := s.enter(t.Context(), 1); err != nil {

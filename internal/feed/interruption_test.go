@@ -255,7 +255,7 @@ func TestResumeIsExact(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(seed), 1))
 			x := newTrial(r)
-			records := store.Memory()
+			records := store.NewMemory()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			first := x.live(ctx, records, r)
@@ -292,7 +292,7 @@ func testFilesOfTwoSites(t *testing.T, sites ...string) {
 			"http://a.test/1.xml":     urlset("http://a.test/page"),
 		}}
 		names := []string{"http://a.test/index.xml", "http://a.test/rest.xml"}
-		records, r := store.Memory(), rand.New(rand.NewPCG(1, 1))
+		records, r := store.NewMemory(), rand.New(rand.NewPCG(1, 1))
 		x.live(t.Context(), records, r).crawl(t.Context(), "http://a.test", names...)
 		x.files["http://a.test/rest.xml"] = urlset("http://a.test/page", "http://a.test/new")
 		second := x.live(t.Context(), records, r)
@@ -317,7 +317,7 @@ func testFilesOfTwoSites(t *testing.T, sites ...string) {
 // for other sites that name the same file, for each host that they may list pages of.
 func TestOtherSitesNameTheFileInTheNextRun(t *testing.T) {
 	const file = "http://www.a.test/map.xml"
-	files, s := map[string]any{file: urlset("http://www.a.test/1", "http://a.test/2", "http://www.a.test/3", "http://b.test/4")}, store.Memory()
+	files, s := map[string]any{file: urlset("http://www.a.test/1", "http://a.test/2", "http://www.a.test/3", "http://b.test/4")}, store.NewMemory()
 	for _, run := range []struct{ site, visits string }{
 		{"http://a.test", "a.test/2 www.a.test/1 www.a.test/3"},
 		{"http://www.a.test", ""},
@@ -335,7 +335,7 @@ func TestOtherSitesNameTheFileInTheNextRun(t *testing.T) {
 func TestResumeOfASitemapThatRedirects(t *testing.T) {
 	files, s := map[string]any{
 		"http://a.test/map.xml": "-> http://www.a.test/map.xml", "http://www.a.test/map.xml": urlset("http://www.a.test/1", "http://a.test/2"),
-	}, store.Memory()
+	}, store.NewMemory()
 	for _, visits := range []string{"a.test/2 www.a.test/1", ""} {
 		w := newWorld(files).start(Options{Store: s, Resume: true})
 		w.crawl(t.Context(), "http://a.test", "http://a.test/map.xml")

@@ -72,7 +72,7 @@ func TestPagesEndWithTheContext(t *testing.T) {
 
 // TestPagesEndWithAPageThatIsDone checks that a page may be done before it ends the loop.
 func TestPagesEndWithAPageThatIsDone(t *testing.T) {
-	w := newWorld(map[string]any{"http://a.test/map.xml": urlset(numberedURLs("http://a.test/", 3)...)}).start(Options{Resume: true, Store: store.Memory()})
+	w := newWorld(map[string]any{"http://a.test/map.xml": urlset(numberedURLs("http://a.test/", 3)...)}).start(Options{Resume: true, Store: store.NewMemory()})
 	n := 0
 	for p := range w.feed.Pages(t.Context(), w, slices.Values([]Site{{authority("http://a.test"), []string{"http://a.test/map.xml"}}})) {
 		p.Done(Done)

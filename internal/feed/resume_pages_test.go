@@ -56,7 +56,7 @@ func TestNewestFirstKeepsAPageWithTwoDates(t *testing.T) {
 			site + "a.xml":     urlset(site + "x"),
 			site + "b.xml":     urlset(dated...),
 		})
-		o := Options{NewestFirst: true, MaxURLs: 100, Window: 1, Store: store.Memory()}
+		o := Options{NewestFirst: true, MaxURLs: 100, Window: 1, Store: store.NewMemory()}
 		first := crash(t, w, o, site+"n6")
 		_, rest := crawls(t, w, o, 2, nil)
 		both := strings.Fields(first + " " + rest[0])
@@ -104,7 +104,7 @@ func TestChangedPageThatAnotherFileLists(t *testing.T) {
 				}
 				return Done
 			}
-			options.Store, options.Window = store.Memory(), 1
+			options.Store, options.Window = store.NewMemory(), 1
 			_, visited := crawls(t, w, options, 1, nil)
 			runs := visited
 			w.files[site+"b.xml"] = urlset("1999-03-03 "+site+"new", "1999-03-01 "+site+"x")
@@ -153,7 +153,7 @@ func TestFileThatEndsEarlyOnce(t *testing.T) {
 		for _, newest := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, " ", newest), func(t *testing.T) {
 				w := newWorld(map[string]any{site + "index.xml": file.whole})
-				o := Options{Window: 1, Store: store.Memory()}
+				o := Options{Window: 1, Store: store.NewMemory()}
 				if newest {
 					o.NewestFirst, o.MaxURLs = true, 1000
 				}
@@ -319,7 +319,7 @@ func TestRecordsOfDeniedPagesAreSmall(t *testing.T) {
 				fmt.Sscan(u.Path[1:], &i)
 				return !test.denies(i), Skipped
 			}
-			s := store.Memory()
+			s := store.NewMemory()
 			_, visited := crawls(t, w, Options{Store: s, Window: 4 * pages}, 2, nil)
 			want := len(slices.DeleteFunc(slices.Collect(upTo(pages)), test.denies))
 			if first, second := len(strings.Fields(visited[0])), len(strings.Fields(visited[1])); first != want || second != 0 {
@@ -354,7 +354,7 @@ func TestNewestFirstAndAFileThatEndsEarly(t *testing.T) {
 	doc := urlset(entries...)
 	for _, first := range []any{doc, cutAt(doc, len(doc)/2)} {
 		w := newWorld(map[string]any{site + "index.xml": first})
-		o := Options{NewestFirst: true, MaxURLs: 10, Window: 1, Store: store.Memory()}
+		o := Options{NewestFirst: true, MaxURLs: 10, Window: 1, Store: store.NewMemory()}
 		_, visited := crawls(t, w, o, 3, func(run int, w *world, o *Options) {
 			switch run {
 			case 1:

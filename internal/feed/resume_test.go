@@ -22,7 +22,7 @@ func crawls(t *testing.T, w *world, o Options, n int, change func(run int, w *wo
 	t.Helper()
 	o.Resume = true
 	if o.Store == nil {
-		o.Store = store.Memory()
+		o.Store = store.NewMemory()
 	}
 	for run := range n {
 		if change != nil {
@@ -191,7 +191,7 @@ func TestResume(t *testing.T) {
 func TestRecordOfTheFuture(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // where it is the year 2000
 		const key = "sitemap ScopeHost a.test a.test/a.xml"
-		s := store.Memory()
+		s := store.NewMemory()
 		w := newWorld(map[string]any{"http://a.test/index.xml": index("1999-12-31 http://a.test/a.xml"), "http://a.test/a.xml": urlset("http://a.test/1")})
 		asked, visited := crawls(t, w, Options{Store: s}, 4, func(run int, w *world, _ *Options) {
 			if run == 1 {
@@ -246,7 +246,7 @@ func TestRecordsAreSmall(t *testing.T) {
 		"all":          func(int) bool { return true },
 		"every second": func(i int) bool { return i%2 == 0 },
 	} {
-		s := store.Memory()
+		s := store.NewMemory()
 		w := newWorld(map[string]any{"http://a.test/index.xml": urlset(numberedURLs("http://a.test/", 6_000)...)})
 		i := 0
 		w.visit = func(sitemap.Entry) Result {
@@ -283,7 +283,7 @@ func (c *counting) Update(ctx context.Context, key string, ttl time.Duration, f 
 }
 
 func TestFewRecordsAreWritten(t *testing.T) {
-	s := &counting{Store: store.Memory()}
+	s := &counting{Store: store.NewMemory()}
 	w := newWorld(map[string]any{"http://a.test/index.xml": urlset(numberedURLs("http://a.test/", 1600)...)})
 	crawls(t, w, Options{Store: s, Window: 64}, 1, nil)
 	if s.writes > 1600/16+1 {
@@ -293,7 +293,7 @@ func TestFewRecordsAreWritten(t *testing.T) {
 
 // TestStoreThatFails checks that a store that fails costs only the next run its place.
 func TestStoreThatFails(t *testing.T) {
-	s := &counting{Store: store.Memory(), err: errors.New("disk full")}
+	s := &counting{Store: store.NewMemory(), err: errors.New("disk full")}
 	w := newWorld(map[string]any{"http://a.test/index.xml": urlset(numberedURLs("http://a.test/", 100)...)})
 	w.async = true
 	_, visited := crawls(t, w, Options{Store: s, Window: 2}, 2, nil)
@@ -311,7 +311,7 @@ func TestStoreThatFails(t *testing.T) {
 // and from any goroutine.
 func TestResumeOfPages(t *testing.T) {
 	w := newWorld(map[string]any{"http://a.test/map.xml": urlset(numberedURLs("http://a.test/", 100)...)})
-	s := store.Memory()
+	s := store.NewMemory()
 	sites := slices.Values([]Site{{authority("http://a.test"), []string{"http://a.test/map.xml"}}})
 	var late []*Page
 	n := 0

@@ -481,7 +481,7 @@ func TestConditionalPages(t *testing.T) {
 		}
 	}
 	inBubble(t, setup{settings: settings}, robotstest.Sites{"a.test": {"/1": http.HandlerFunc(page)}}, func(w *world) {
-		memory := store.Memory()
+		memory := store.NewMemory()
 		defer memory.Close()
 		records := revalidate.NewPages(memory, w.Report).Add()
 		u := mustParse("http://a.test/1")

@@ -511,7 +511,7 @@ func TestCrawlHours(t *testing.T) {
 func TestPaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		memory := store.Memory()
+		memory := store.NewMemory()
 		defer memory.Close()
 		p := paces{store: memory, log: slog.New(slog.NewTextHandler(&log, nil))}
 		if k, err := p.Load("a.test"); k != nil || err != nil {

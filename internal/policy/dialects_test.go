@@ -17,7 +17,7 @@ func TestYandexSizes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for size, allowed := range map[int]bool{dialect.SizeLimit: false, dialect.SizeLimit + 1: true, 2 * dialect.SizeLimit: true} {
 			file := closed + strings.Repeat("#", size-len(closed))
-			s := store.Memory()
+			s := store.NewMemory()
 			for _, run := range []string{"fetched", "stored"} {
 				c := newCrawler(t, with(dialect.Yandex(), s), reply(200, file))
 				if p := c.get(t); p.RobotsStatus != policy.Rules || allows(p, "/x") != allowed {

@@ -219,7 +219,7 @@ func TestOverridesShareStore(t *testing.T) {
 	for _, answer := range []func(*http.Request) (*http.Response, error){reply(403, ""), reply(503, ""), refuse} {
 		synctest.Test(t, func(t *testing.T) {
 			record := func(o policy.Options) string {
-				o.Store = store.Memory()
+				o.Store = store.NewMemory()
 				newCrawler(t, o, answer).get(t)
 				raw, err := o.Store.Get(t.Context(), "robots:https://example.com")
 				if err != nil || raw == nil {
@@ -243,7 +243,7 @@ func TestOverridesShareStore(t *testing.T) {
 // without a record in the store. A file of the site in the store has no effect.
 func TestGiven(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := store.Memory()
+		s := store.NewMemory()
 		newCrawler(t, policy.Options{Store: s}, reply(200, "User-agent: *\nDisallow: /site\n")).get(t)
 		before, _ := s.Get(t.Context(), "robots:https://example.com")
 		for _, d := range dialect.All() {

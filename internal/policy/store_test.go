@@ -35,7 +35,7 @@ func TestOneFetchForAllDialects(t *testing.T) {
 		{redirects(6, 301, "", reply(200, closed)), "oooo"}, // temoto follows more redirects, so it has to fetch
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s := store.Memory()
+			s := store.NewMemory()
 			site := &site{answer: test.answer}
 			got := ""
 			asked := 0
@@ -61,7 +61,7 @@ func TestOneFetchForAllDialects(t *testing.T) {
 // TestDialectFollowsMoreRedirects checks that a dialect that follows more redirects does not use
 // the result of one that gave up earlier.
 func TestDialectFollowsMoreRedirects(t *testing.T) {
-	s := store.Memory()
+	s := store.NewMemory()
 	site := &site{answer: redirects(7, 301, "", reply(200, closed))}
 	for _, step := range []struct {
 		dialect dialect.Dialect
@@ -96,7 +96,7 @@ func TestCodingsAndDialects(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := store.Memory()
+				s := store.NewMemory()
 				site := &site{answer: reply(200, test.body, "Content-Encoding", test.coding)}
 				for i, d := range []dialect.Dialect{dialect.RFC9309(), dialect.Temoto(), dialect.Google(), dialect.Temoto(), dialect.RFC9309()} {
 					c := newCrawler(t, with(d, s), nil)
@@ -126,7 +126,7 @@ func TestLongFilesAndDialects(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			last := "\nDisallow: /y\n"
-			s := store.Memory()
+			s := store.NewMemory()
 			site := &site{answer: reply(200, closed+strings.Repeat("#", test.size-len(closed)-len(last))+last)}
 			for i, d := range []dialect.Dialect{dialect.RFC9309(), dialect.Temoto(), dialect.Temoto(), dialect.Google(), dialect.Temoto()} {
 				c := newCrawler(t, with(d, s), nil)
@@ -148,7 +148,7 @@ func TestLongFilesAndDialects(t *testing.T) {
 // failures, and that a failure is in the store when Get returns.
 func TestOutageAcrossProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := store.Dir(t.TempDir())
+		s, err := store.OpenDir(t.TempDir())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,7 +201,7 @@ func TestOutageAcrossProcesses(t *testing.T) {
 // renews the stored body for another day.
 func TestValidatorsAcrossProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := store.Memory()
+		s := store.NewMemory()
 		site := &site{answer: reply(200, closed, "ETag", `"a"`)}
 		for i := range 3 {
 			c := newCrawler(t, with(dialect.RFC9309(), s), nil)
@@ -223,7 +223,7 @@ func TestValidatorsAcrossProcesses(t *testing.T) {
 // be stored again without its text, so the next process fetches the file.
 func TestRecordRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := store.Memory()
+		s := store.NewMemory()
 		c := newCrawler(t, with(dialect.RFC9309(), s), reply(200, closed, "ETag", `"a"`))
 		c.get(t)
 		err := s.Update(context.Background(), "robots:https://example.com", 0, func(old []byte) ([]byte, error) {
@@ -251,7 +251,7 @@ func TestRecordRemoved(t *testing.T) {
 // a fetch, also by a cache with an older copy.
 func TestStoredByAnotherProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := store.Memory()
+		s := store.NewMemory()
 		mine := newCrawler(t, with(dialect.RFC9309(), s), reply(200, closed))
 		mine.get(t)
 		time.Sleep(day)
@@ -286,7 +286,7 @@ func TestRecordFromTheFuture(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var log bytes.Buffer
-				o := with(dialect.RFC9309(), store.Memory())
+				o := with(dialect.RFC9309(), store.NewMemory())
 				o.Log = slog.New(slog.NewTextHandler(&log, nil))
 				record := fmt.Sprintf(test.record, time.Now().Add(test.ahead).Format(time.RFC3339), time.Now().Format(time.RFC3339))
 				err := o.Store.Update(context.Background(), "robots:https://example.com", 0, func([]byte) ([]byte, error) {
@@ -385,7 +385,7 @@ func (d *damagedOnce) Update(ctx context.Context, key string, ttl time.Duration,
 // TestDamagedRecord checks that a damaged record is logged and written again.
 func TestDamagedRecord(t *testing.T) {
 	var log bytes.Buffer
-	s := store.Memory()
+	s := store.NewMemory()
 	o := with(dialect.RFC9309(), &damagedOnce{Store: s})
 	o.Log = slog.New(slog.NewTextHandler(&log, nil))
 	newCrawler(t, o, reply(200, closed)).get(t)
@@ -420,7 +420,7 @@ func TestUnreadableFileIsLogged(t *testing.T) {
 // TestLogHandlerUsesStore checks that a slog.Handler may use the store, because nothing is logged
 // while the store is in use.
 func TestLogHandlerUsesStore(t *testing.T) {
-	s := store.Memory()
+	s := store.NewMemory()
 	const key = "robots:https://example.com"
 	garbage := func([]byte) ([]byte, error) { return []byte("garbage"), nil }
 	if err := s.Update(t.Context(), key, time.Hour, garbage); err != nil {

@@ -23,7 +23,7 @@ import (
 func TestStress(t *testing.T) {
 	for _, d := range dialect.All() {
 		t.Run(d.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { stress(t, with(d, store.Memory())) })
+			synctest.Test(t, func(t *testing.T) { stress(t, with(d, store.NewMemory())) })
 		})
 	}
 }

@@ -131,7 +131,7 @@ func TestLateFailureKeepsAnswer(t *testing.T) {
 // unanswered one, because its way may be another, and that it continues the outage in the store.
 func TestUnansweredInStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		kept := store.Memory()
+		kept := store.NewMemory()
 		before := newCrawler(t, with(dialect.RFC9309(), kept), nil)
 		before.by(t, 1, refuse)
 		time.Sleep(30*day - time.Second)
@@ -338,7 +338,7 @@ func TestProxiesThatFailInTurn(t *testing.T) {
 // TestProxyAnswerInStore checks that the answer of a proxy in a store does not count for another
 // process.
 func TestProxyAnswerInStore(t *testing.T) {
-	kept := store.Memory()
+	kept := store.NewMemory()
 	before := newCrawler(t, with(dialect.RFC9309(), kept), nil)
 	before.through(t, 1, []string{"dead"}, nil)
 	now := newCrawler(t, with(dialect.RFC9309(), kept), nil)
@@ -376,7 +376,7 @@ func TestFixedProxyAnswersOnce(t *testing.T) {
 	files := policy.NewFiles()
 	files.Share()
 	for name, o := range map[string]policy.Options{
-		"store": {Dialect: dialect.RFC9309(), Store: store.Memory()},
+		"store": {Dialect: dialect.RFC9309(), Store: store.NewMemory()},
 		"files": {Dialect: dialect.RFC9309(), Files: files},
 	} {
 		t.Run(name, func(t *testing.T) {

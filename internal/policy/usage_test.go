@@ -14,7 +14,7 @@ import (
 // the file comes from a store.
 func TestUsage(t *testing.T) {
 	const file = "User-agent: *\nContent-Usage: /x train-ai=n\nDisallow: /y\n\nUser-agent: ExampleBot\nContent-Signal: ai-train=yes\nDisallow: /z\n"
-	records := store.Memory()
+	records := store.NewMemory()
 	for _, tokens := range [][]string{{"OtherBot"}, {"ExampleBot"}, {"OtherBot"}} {
 		for _, d := range dialect.All() {
 			c := New(Options{Dialect: d, Tokens: tokens, Store: records})

@@ -150,8 +150,8 @@ var sampled = []*Figure{
 	},
 }
 
-// disallowed returns the number of pages with an owner that disallows a use, or 0 without the option
-// Purpose.
+// disallowed returns the number of pages with an owner that disallows a use, or 0 without the
+// option Purpose.
 func disallowed(s *report.UsageStats, use string) int {
 	if s == nil {
 		return 0
@@ -208,8 +208,8 @@ type Sample struct {
 type Sampler struct {
 	read func(visit func(report.HostStats)) report.Stats // Plugin.StatsFunc
 
-	// mu protects the fields below it. It is held while a sample is read, so that only one is read at a
-	// time.
+	// mu protects the fields below it. It is held while a sample is read, so that only one is read
+	// at a time.
 	mu    sync.Mutex
 	last  *Sample
 	until time.Time
@@ -219,7 +219,7 @@ type Sampler struct {
 const share = 50
 
 // NewSampler returns a Sampler of c. If c is nil, the samples are zero.
-func NewSampler(c report.Crawl) *Sampler {
+func NewSampler(c report.Source) *Sampler {
 	if c == nil {
 		return &Sampler{read: func(func(report.HostStats)) report.Stats { return report.Stats{} }}
 	}
@@ -227,7 +227,7 @@ func NewSampler(c report.Crawl) *Sampler {
 }
 
 // Listen calls f for each event of c until stop is called. If c is nil, there are no events.
-func Listen(c report.Crawl, f func(report.Event)) (stop func()) {
+func Listen(c report.Source, f func(report.Event)) (stop func()) {
 	if c == nil {
 		return func() {}
 	}
@@ -265,8 +265,8 @@ func (s *Sample) count(host report.HostStats) {
 	}
 }
 
-// isSlowed reports whether a host has slowed the crawl down. All hosts of a group of PaceBy have the
-// back-off of the group, but only some of them have asked for fewer requests.
+// isSlowed reports whether a host has slowed the crawl down. All hosts of a group of PaceBy have
+// the back-off of the group, but only some of them have asked for fewer requests.
 func isSlowed(host report.HostStats) bool {
 	slow := host.BackOff > 0 || !host.NotBefore.IsZero()
 	return slow && (host.Group == "" || host.Throttled > 0)

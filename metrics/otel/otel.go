@@ -33,17 +33,17 @@ import (
 //
 // Most metrics are read from Plugin.Stats when they are collected. This uses at most a fiftieth of
 // one processor: with 100,000 hosts, Stats is read only once in a few seconds. If the plugin
-// is closed, the metrics have the final values of Stats. If crawl is nil, they are zero.
+// is closed, the metrics have the final values of Stats. If source is nil, they are zero.
 //
 // Register returns an error if meter is nil or cannot create an instrument. OpenTelemetry does not
 // report an error if a plugin is registered twice with one meter; the metrics that are counted from
 // events are then counted twice.
-func Register(meter metric.Meter, crawl report.Crawl) (metric.Registration, error) {
+func Register(meter metric.Meter, source report.Source) (metric.Registration, error) {
 	if meter == nil {
 		return nil, errors.New("otel: Register: meter is nil")
 	}
 	m := &metrics{
-		sampler:  figures.NewSampler(crawl),
+		sampler:  figures.NewSampler(source),
 		observed: make(map[*figures.Figure]metric.Float64Observable),
 		added:    make(map[*figures.Figure]metric.Float64Counter),
 		recorded: make(map[*figures.Figure]metric.Float64Histogram),
@@ -62,7 +62,7 @@ func Register(meter metric.Meter, crawl report.Crawl) (metric.Registration, erro
 	if err != nil {
 		return nil, fmt.Errorf("otel: Register: %w", err)
 	}
-	return &registration{Registration: inner, stop: figures.Listen(crawl, m.hear)}, nil
+	return &registration{Registration: inner, stop: figures.Listen(source, m.hear)}, nil
 }
 
 // A registration is a metric.Registration that also stops listening to the plugin.

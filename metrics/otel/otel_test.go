@@ -243,7 +243,7 @@ func TestSeveralPlugins(t *testing.T) {
 
 // TestUnregister checks that Unregister stops listening to the plugin.
 func TestUnregister(t *testing.T) {
-	crawl := new(fakeCrawl)
+	crawl := new(fakeSource)
 	r, err := Register(noop.NewMeterProvider().Meter("test"), crawl)
 	if err != nil {
 		t.Fatal(err)

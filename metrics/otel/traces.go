@@ -33,9 +33,10 @@ const (
 // starts. stop ends the spans that are open; call it after Plugin.Close and before the Shutdown of
 // the TracerProvider. It is safe to call stop more than once.
 //
-// A span collyrobots.page begins when the program requests the page, and ends with the last response
-// or with the reason why there is none. It is a child of the span in the context of the request,
-// which is the Context of a collector, and otherwise the root of a trace. These are its children:
+// A span collyrobots.page begins when the program requests the page, and ends with the last
+// response or with the reason why there is none. It is a child of the span in the context of the
+// request, which is the Context of a collector, and otherwise the root of a trace. These are its
+// children:
 //
 //   - wait: the page waits for its turn
 //   - robots.txt: a request for the file, or the wait for the request of another page, to whose span
@@ -43,19 +44,19 @@ const (
 //   - tdmrep: a request for the TDMRep file
 //   - request: one attempt to get the page, or a redirect of it
 //
-// The spans are made from events, a moment after what they describe, but have its times. So they are
-// not in the context of the request, and no header is sent to a site. At most 10,000 pages are open
-// at the same time. Then, and if a page has no event for 15 minutes, its spans are ended with the
-// attribute collyrobots.incomplete if a response is missing. Events that come too fast are dropped,
-// and their spans are missing.
+// The spans are made from events, a moment after what they describe, but have its times. So they
+// are not in the context of the request, and no header is sent to a site. At most 10,000 pages are
+// open at the same time. Then, and if a page has no event for 15 minutes, its spans are ended with
+// the attribute collyrobots.incomplete if a response is missing. Events that come too fast are
+// dropped, and their spans are missing.
 //
 // Trace returns an error if tracer is nil.
-func Trace(tracer trace.Tracer, crawl report.Crawl) (stop func(), err error) {
+func Trace(tracer trace.Tracer, source report.Source) (stop func(), err error) {
 	if tracer == nil {
 		return nil, errors.New("otel: Trace: tracer is nil")
 	}
 	t := newTraces(tracer)
-	unlisten := figures.Listen(crawl, t.hear)
+	unlisten := figures.Listen(source, t.hear)
 	return func() {
 		unlisten()
 		t.close()
@@ -226,7 +227,8 @@ func (t *traces) sharedFile(p *page, e *report.Event) {
 	p.last = end
 }
 
-// wait adds a span for the time in which p has waited for its turn until end, if that is noticeable.
+// wait adds a span for the time in which p has waited for its turn until end, if that is
+// noticeable.
 func (t *traces) wait(p *page, e *report.Event, end time.Time) {
 	if len(p.requests) > 0 || end.Sub(p.last) < noticeable {
 		return
@@ -261,7 +263,8 @@ func (t *traces) child(p *page, name string, start time.Time, options ...trace.S
 	return span
 }
 
-// answered ends the span of a request, and that of its page if the page does not go on. p may be nil.
+// answered ends the span of a request, and that of its page if the page does not go on. p may be
+// nil.
 func (t *traces) answered(p *page, e *report.Event) {
 	if p == nil {
 		return

@@ -366,8 +366,8 @@ collyrobots.page      12s     3s  http://a.test/?alone no_rule error
 	})
 }
 
-// TestFileOutlivesPage has a page that is given up while its robots.txt is requested. The span of the
-// request is still completed.
+// TestFileOutlivesPage has a page that is given up while its robots.txt is requested. The span of
+// the request is still completed.
 func TestFileOutlivesPage(t *testing.T) {
 	traced(t, robotstest.Sites{"a.test": {"/robots.txt": takes(3*time.Second, "")}}, func(t *testing.T, c *tracedCrawl) {
 		client := &http.Client{Transport: c.robots.Transport(c.web.Transport()), Timeout: time.Second}
@@ -409,24 +409,24 @@ crawl                  0s     0s
 	})
 }
 
-// A fakeCrawl sends events that a test makes.
-type fakeCrawl struct {
-	report.Crawl
+// A fakeSource sends events that a test makes.
+type fakeSource struct {
+	report.Source
 	hear    func(report.Event)
 	stopped bool
 }
 
-func (f *fakeCrawl) Listen(hear func(report.Event)) (stop func()) {
+func (f *fakeSource) Listen(hear func(report.Event)) (stop func()) {
 	f.hear = hear
 	return func() { f.stopped = true }
 }
 
-// TestMissingEnds checks that the spans of pages whose end is never reported are ended: the oldest if
-// there are too many, those without an event for a long time, and the others by stop.
+// TestMissingEnds checks that the spans of pages whose end is never reported are ended: the oldest
+// if there are too many, those without an event for a long time, and the others by stop.
 func TestMissingEnds(t *testing.T) {
 	began := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
 	exporter := tracetest.NewInMemoryExporter()
-	crawl := new(fakeCrawl)
+	crawl := new(fakeSource)
 	tracer := sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)).Tracer("test")
 	stop, err := Trace(tracer, crawl)
 	if err != nil {
@@ -466,8 +466,8 @@ func TestMissingEnds(t *testing.T) {
 	}
 }
 
-// TestRequestWhileFileIsOpen has a page that is sent before the body of its robots.txt is closed. It has
-// not waited for its turn in the meantime.
+// TestRequestWhileFileIsOpen has a page that is sent before the body of its robots.txt is closed.
+// It has not waited for its turn in the meantime.
 func TestRequestWhileFileIsOpen(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
 	ts := newTraces(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)).Tracer("test"))
@@ -514,7 +514,7 @@ func TestNoTracer(t *testing.T) {
 		t.Errorf("no tracer: %v", err)
 	}
 	tracer := sdktrace.NewTracerProvider().Tracer("test")
-	for name, crawl := range map[string]report.Crawl{"nil": nil, "zero": new(collyrobots.Plugin)} {
+	for name, crawl := range map[string]report.Source{"nil": nil, "zero": new(collyrobots.Plugin)} {
 		stop, err := Trace(tracer, crawl)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -46,21 +46,21 @@ type sampled struct {
 var _ prometheus.Collector = (*Collector)(nil)
 
 // NewCollector returns a Collector for a crawl, which is usually a *collyrobots.Plugin. It counts
-// the events of the crawl from now until Close, so call it before the crawl starts. If the plugin is
-// closed, the metrics have the final values of Stats. If crawl is nil, they are zero.
+// the events of the crawl from now until Close, so call it before the crawl starts. If the plugin
+// is closed, the metrics have the final values of Stats. If source is nil, they are zero.
 //
 // Registering two Collectors without a label that distinguishes them returns a
 // prometheus.AlreadyRegisteredError.
-func NewCollector(crawl report.Crawl) *Collector {
+func NewCollector(source report.Source) *Collector {
 	c := &Collector{
-		sampler:    figures.NewSampler(crawl),
+		sampler:    figures.NewSampler(source),
 		counters:   make(map[*figures.Figure]*prometheus.CounterVec),
 		histograms: make(map[*figures.Figure]*prometheus.HistogramVec),
 	}
 	for _, f := range figures.All() {
 		c.add(f)
 	}
-	c.stop = figures.Listen(crawl, c.hear)
+	c.stop = figures.Listen(source, c.hear)
 	return c
 }
 

@@ -130,7 +130,7 @@ func TestEveryFaultIsReported(t *testing.T) {
 	}{
 		{
 			"three faults of a Feed", []collyrobots.Option{
-				collyrobots.Store(store.Memory()), collyrobots.FollowSitemaps(collyrobots.Feed{Window: -1, NewestFirst: true, Scope: 9}),
+				collyrobots.Store(store.NewMemory()), collyrobots.FollowSitemaps(collyrobots.Feed{Window: -1, NewestFirst: true, Scope: 9}),
 			},
 			"FollowSitemaps FollowSitemaps FollowSitemaps", []string{"Window", "MaxURLs", "Scope(9)"},
 		},

@@ -46,7 +46,7 @@ type optionCase struct {
 func everyOption(t *testing.T) map[string]optionCase {
 	onRequest := func(*colly.Request) {}
 	onEvent := func(collyrobots.Event) {}
-	stored := options{collyrobots.Store(store.Memory())}
+	stored := options{collyrobots.Store(store.NewMemory())}
 	shared := kit.Shared(t)
 	nan, inf := math.NaN(), math.Inf(1)
 	return map[string]optionCase{
@@ -154,7 +154,7 @@ func everyOption(t *testing.T) map[string]optionCase {
 		"Frontier": {
 			valid: collyrobots.Frontier(kit.NewMemoryStore()), text: "Frontier(*kit.MemoryStore)", invalid: options{collyrobots.Frontier(nil)},
 		},
-		"Store":        {valid: collyrobots.Store(store.Memory()), text: "Store(*store.memory)", invalid: options{collyrobots.Store(nil)}},
+		"Store":        {valid: collyrobots.Store(store.NewMemory()), text: "Store(*store.memory)", invalid: options{collyrobots.Store(nil)}},
 		"Shadow":       {valid: collyrobots.Shadow(dialect.Google(), dialect.Yandex()), text: "Shadow(google, yandex)", invalid: options{collyrobots.Shadow()}},
 		"DryRun":       {valid: collyrobots.DryRun(), text: "DryRun()"},
 		"OnDenied":     {valid: collyrobots.OnDenied(func(*colly.Request, error) {}), text: "OnDenied(...)", invalid: options{collyrobots.OnDenied(nil)}},

@@ -265,7 +265,7 @@ func TestPageWhoseHeadWasDeniedIsResumed(t *testing.T) {
 	a := robotstest.Pages(3, "User-agent: *\nCrawl-delay: 1\nSitemap: http://a.test/map.xml\n")
 	a["/map.xml"] = robotstest.Sitemap("http://a.test/1", "http://a.test/2")
 	kit.InBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
-		kept := store.Memory()
+		kept := store.NewMemory()
 		for run := range 2 {
 			c := kit.Start(t, web, nil, collyrobots.Store(kept), collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true}))
 			c.CheckHead = true

@@ -151,7 +151,7 @@ func TestWhenUnreachableAfterCopy(t *testing.T) {
 		collyrobots.DenyAll:  "/robots.txt /1 /robots.txt",
 	} {
 		kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "User-agent: *\nDisallow: /2")}, func(t *testing.T, web *robotstest.Web) {
-			s := store.Memory()
+			s := store.NewMemory()
 			for range 2 {
 				c := kit.Start(t, web, nil, collyrobots.Store(s), collyrobots.WhenUnreachable(access))
 				c.Impolite = true

@@ -70,7 +70,7 @@ func TestFrontierKeepsPace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 20\n")}, func(t *testing.T, web *robotstest.Web) {
 				pages := kit.NewMemoryStore()
-				given := store.Memory()
+				given := store.NewMemory()
 				for i := range 2 {
 					pages = pages.Reopen()
 					opts := []collyrobots.Option{collyrobots.Frontier(pages)}

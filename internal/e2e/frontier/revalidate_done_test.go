@@ -26,7 +26,7 @@ type snapshot struct {
 }
 
 func newSnapshot() *snapshot {
-	return &snapshot{Store: store.Memory(), written: make(map[string][]byte)}
+	return &snapshot{Store: store.NewMemory(), written: make(map[string][]byte)}
 }
 
 func (s *snapshot) Update(ctx context.Context, key string, ttl time.Duration, f func([]byte) ([]byte, error)) error {
@@ -109,7 +109,7 @@ func ended() context.Context {
 func TestKilledInCallback(t *testing.T) {
 	site := &versions{pages: map[string]http.Header{"/": version(`ETag: "1"`)}}
 	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": site}}, func(t *testing.T, web *robotstest.Web) {
-		records := store.Memory()
+		records := store.NewMemory()
 		v := revalidating(t, web, records, kit.Async)
 		v.OnScraped(func(*colly.Response) { time.Sleep(time.Hour) })
 		kit.Must(t, v.visit())
@@ -140,10 +140,10 @@ func TestRevalidateWithResume(t *testing.T) {
 					"/robots.txt": "User-agent: *\nCrawl-delay: 1\nSitemap: http://a.test/map.xml\n",
 					"/map.xml":    robotstest.Sitemap(urls...), "/start": robotstest.Page(), "*": site,
 				}}, func(t *testing.T, web *robotstest.Web) {
-					pages := store.Memory()
+					pages := store.NewMemory()
 					run := func(stopAfter int) collyrobots.Stats {
 						site.since()
-						progress := store.Memory() // of a crawl that starts anew, with the records of the pages
+						progress := store.NewMemory() // of a crawl that starts anew, with the records of the pages
 						both := &twoStores{Store: progress, pages: pages}
 						var stats collyrobots.Stats
 						for part := range 2 {
@@ -218,7 +218,7 @@ func TestRecordedAfterLinks(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": site}}, func(t *testing.T, web *robotstest.Web) {
 		records := newSnapshot()
 		unblock := make(chan struct{})
-		v := revalidating(t, web, store.Memory(), nil)
+		v := revalidating(t, web, store.NewMemory(), nil)
 		v.Robots.Close()
 		v.Async = true
 		v.OnRequest(func(r *colly.Request) {
@@ -288,7 +288,7 @@ func TestUnchangedWithOtherOptions(t *testing.T) {
 			}
 			site.set("/new", "X: y")
 			kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": site}}, func(t *testing.T, web *robotstest.Web) {
-				records := store.Memory()
+				records := store.NewMemory()
 				v := skippingFresh(t, web, records)
 				for _, path := range strings.Fields(test.visits) {
 					if path != "/new" {

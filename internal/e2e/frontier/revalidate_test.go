@@ -186,7 +186,7 @@ func TestRevalidate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			site := &versions{pages: map[string]http.Header{"/": version(test.before), "/to": version(`ETag: "to"`)}}
 			web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": site}})
-			records := store.Memory()
+			records := store.NewMemory()
 			v := revalidating(t, web, records, nil)
 			first := v.Visit("http://a.test/")
 			site.since()
@@ -230,7 +230,7 @@ func TestRevalidate(t *testing.T) {
 func TestUnaskedNotModified(t *testing.T) {
 	site := &versions{pages: map[string]http.Header{"/": version(`ETag: "1"`), "/odd": version("Status: 304")}}
 	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": site}})
-	records := store.Memory()
+	records := store.NewMemory()
 	revalidating(t, web, records, nil).Visit("http://a.test/")
 	v := revalidating(t, web, records, nil)
 	if err := v.Visit("http://a.test/odd"); err == nil || v.since() != "headers /odd, error Not Modified /odd" {
@@ -337,7 +337,7 @@ func TestNotConditional(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			site := &versions{pages: map[string]http.Header{"/": version(`ETag: "1"`)}}
 			web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": site}})
-			records := store.Memory()
+			records := store.NewMemory()
 			kit.Must(t, revalidating(t, web, records, nil).Visit("http://a.test/"))
 			site.since()
 			v := revalidating(t, web, records, nil, test.options...)
@@ -386,7 +386,7 @@ func TestRetryIsNotConditional(t *testing.T) {
 			t.Run(fmt.Sprint(name, " async ", async), func(t *testing.T) {
 				site := &versions{pages: map[string]http.Header{"/": version(`ETag: "1"`)}}
 				web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": site}})
-				records := store.Memory()
+				records := store.NewMemory()
 				kit.Must(t, revalidating(t, web, records, nil).Visit("http://a.test/"))
 				site.since()
 				var revalidation collyrobots.Revalidation
@@ -417,7 +417,7 @@ func TestRetryIsNotConditional(t *testing.T) {
 func TestRevisitInOneRun(t *testing.T) {
 	site := &versions{pages: map[string]http.Header{"/": version(`ETag: "1"`)}}
 	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": site}})
-	v := revalidating(t, web, store.Memory(), nil)
+	v := revalidating(t, web, store.NewMemory(), nil)
 	v.AllowURLRevisit = true
 	for i, want := range []string{
 		allCalls("/"), "unchanged /", "unchanged /", allCalls("/"), "unchanged /", // version 2
@@ -459,7 +459,7 @@ func TestVary(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			site := &versions{pages: map[string]http.Header{"/": version(test.header)}}
 			web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": site}})
-			records := store.Memory()
+			records := store.NewMemory()
 			v := revalidating(t, web, records, nil)
 			kit.Must(t, v.Request(http.MethodGet, "http://a.test/", nil, nil, http.Header{"X-Lang": {"en"}}))
 			site.since()
@@ -479,7 +479,7 @@ func TestVary(t *testing.T) {
 func TestVaryCookie(t *testing.T) {
 	site := &versions{pages: map[string]http.Header{"/": version("Vary: Cookie; Last-Modified: " + may)}}
 	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": site}})
-	records := store.Memory()
+	records := store.NewMemory()
 	for i, want := range []string{"GET / = 200", "GET / since Tue, 01 May = 304", "GET / = 200"} {
 		v := revalidating(t, web, records, nil)
 		jar, err := cookiejar.New(nil)
@@ -539,7 +539,7 @@ func TestSkipFresh(t *testing.T) {
 					site.pages["/"].Set("Date", "Sat, 01 Jan 2000 00:00:00 GMT")
 				}
 				kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": site}}, func(t *testing.T, web *robotstest.Web) {
-					records := store.Memory()
+					records := store.NewMemory()
 					v := skippingFresh(t, web, records)
 					kit.Must(t, v.Request(http.MethodGet, "http://a.test/", nil, nil, http.Header{"X-Lang": {"en"}}))
 					site.since()
@@ -588,7 +588,7 @@ func TestConfirmedFreshness(t *testing.T) {
 		w.Header().Set("ETag", `"1"`)
 		fmt.Fprint(w, "page")
 	}}}, func(t *testing.T, web *robotstest.Web) {
-		v := skippingFresh(t, web, store.Memory())
+		v := skippingFresh(t, web, store.NewMemory())
 		v.AllowURLRevisit = true
 		for range 7 { // at 0, 30, 60, ... minutes
 			kit.Must(t, v.visit())
@@ -608,7 +608,7 @@ func TestOnUnchangedMayVisit(t *testing.T) {
 		site.set(fmt.Sprint("/", i), fmt.Sprintf(`ETag: "%d"`, i))
 	}
 	web := robotstest.New(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": site}})
-	records := store.Memory()
+	records := store.NewMemory()
 	for run, want := range []string{"0 unchanged, 20 scraped, 0 from OnUnchanged", "20 unchanged, 0 scraped, 20 from OnUnchanged"} {
 		v := revalidatingAs(t, web, records, kit.Async, collyrobots.Revalidation{
 			OnUnchanged: func(r *colly.Request) { r.Visit(r.URL.Path + "/from") },
@@ -647,7 +647,7 @@ func TestRevalidateWhenThrottled(t *testing.T) {
 		}
 		site.ServeHTTP(w, r)
 	})}}, func(t *testing.T, web *robotstest.Web) {
-		records := store.Memory()
+		records := store.NewMemory()
 		for _, want := range []string{"GET / = 200", `GET / "1" = 304`} {
 			v := revalidating(t, web, records, nil, collyrobots.RetryThrottled(1))
 			kit.Must(t, v.visit())
@@ -699,7 +699,7 @@ func TestRevalidateStoreFails(t *testing.T) {
 		t.Run(fmt.Sprint("hangs ", hangs), func(t *testing.T) {
 			site := &versions{pages: map[string]http.Header{"/": version(`ETag: "1"`)}}
 			kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": site}}, func(t *testing.T, web *robotstest.Web) {
-				s := &brokenStore{Store: store.Memory(), hangs: hangs}
+				s := &brokenStore{Store: store.NewMemory(), hangs: hangs}
 				kit.Must(t, revalidating(t, web, s, nil).visit())
 				site.since()
 				s.broken = true
@@ -761,7 +761,7 @@ func (b watchfulBody) Close() error {
 func TestBodyOfUnchangedPage(t *testing.T) {
 	site := &versions{pages: map[string]http.Header{"/": version(`ETag: "1"`)}}
 	web := robotstest.New(t, robotstest.Sites{"a.test": {"/": site}})
-	kept := store.Memory()
+	kept := store.NewMemory()
 	for _, want := range []string{`GET / = 200`, `GET / "1" = 304`} {
 		c := colly.NewCollector()
 		c.WithTransport(kit.RoundTripper(func(req *http.Request) (*http.Response, error) {
@@ -801,7 +801,7 @@ func TestRevalidationOfHosts(t *testing.T) {
 	note := func(which string) collyrobots.Revalidation {
 		return collyrobots.Revalidation{OnUnchanged: func(r *colly.Request) { called = append(called, which+" "+r.URL.Host) }}
 	}
-	records := store.Memory()
+	records := store.NewMemory()
 	for range 2 {
 		c := kit.Start(t, web, nil, collyrobots.Store(records), collyrobots.Revalidate(note("all")),
 			collyrobots.ForHosts("b.test", collyrobots.Revalidate(note("b"))),

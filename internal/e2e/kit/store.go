@@ -57,7 +57,7 @@ type storedHost struct {
 
 // NewMemoryStore returns an empty store.
 func NewMemoryStore() *MemoryStore {
-	return &MemoryStore{hosts: make(map[string]*storedHost), changed: make(chan struct{}), records: store.Memory()}
+	return &MemoryStore{hosts: make(map[string]*storedHost), changed: make(chan struct{}), records: store.NewMemory()}
 }
 
 var errStoreClosed = errors.New("memoryStore: closed")

@@ -47,7 +47,7 @@ func TestHostHeaderSelectsSite(t *testing.T) {
 		"shop.test": {"/robots.txt": "User-agent: *\nDisallow: /\n"},
 	}, func(t *testing.T, web *robotstest.Web) {
 		asked = nil
-		kept := store.Memory()
+		kept := store.NewMemory()
 		c := kit.Start(t, web, []colly.CollectorOption{colly.AllowURLRevisit()}, collyrobots.FollowSitemaps(collyrobots.Feed{}), collyrobots.Store(kept))
 		c.Impolite = true // Verify does not know the Host headers
 		as := func(path string) error {

@@ -69,7 +69,7 @@ func TestPasswordsAreNeverPrinted(t *testing.T) {
 						}),
 						collyrobots.Shadow(dialect.All()...),
 						collyrobots.SkipCrawlDelayAbove(time.Minute),
-						collyrobots.Store(store.Memory()),
+						collyrobots.Store(store.NewMemory()),
 						collyrobots.FollowSitemaps(collyrobots.Feed{Since: time.Now(), WellKnown: true, Resume: true}),
 					}
 					if dry {

@@ -29,7 +29,7 @@ func TestEventRobots(t *testing.T) {
 			w.Write([]byte(text))
 		}
 	}, "/": ""}, "empty.test": {"/robots.txt": ""}, "none.test": {"/robots.txt": 404}, "down.test": {"/robots.txt": kit.Drop}}, func(t *testing.T, web *robotstest.Web) {
-		kept := store.Memory()
+		kept := store.NewMemory()
 		h := kit.Hear(report.EventRobots)
 		c := kit.Start(t, web, nil, h.On(), collyrobots.Store(kept))
 		look := func() {

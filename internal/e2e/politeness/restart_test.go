@@ -29,7 +29,7 @@ func TestRestartKeepsDelayOfExpiredRecord(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "")}, func(t *testing.T, web *robotstest.Web) {
-				s := store.Memory()
+				s := store.NewMemory()
 				defer s.Close()
 				web.Set("a.test", "/robots.txt", kit.RobotsFor(5*time.Minute, "User-agent: *\nCrawl-delay: 20\n"))
 				first := kit.Start(t, web, nil, collyrobots.Store(s))
@@ -49,7 +49,7 @@ func TestRestartKeepsDelayOfExpiredRecord(t *testing.T) {
 // of the one under http, which an earlier process has read.
 func TestRestartKeepsDelayOfOtherScheme(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 20\n")}, func(t *testing.T, web *robotstest.Web) {
-		s := store.Memory()
+		s := store.NewMemory()
 		defer s.Close()
 		for _, page := range []string{"http://a.test/0", "https://a.test/1"} {
 			c := kit.Start(t, web, nil, collyrobots.Store(s))

@@ -36,7 +36,7 @@ func TestMemoryPacer(t *testing.T) {
 // own transport.
 func processes(t *testing.T, start kit.Starter, web *robotstest.Web, n int, p pacer.Pacer, opts ...collyrobots.Option) []*kit.Crawl {
 	t.Helper()
-	s := store.Memory()
+	s := store.NewMemory()
 	t.Cleanup(func() { s.Close() })
 	opts = append([]collyrobots.Option{collyrobots.SharedPace(p), collyrobots.Store(s)}, opts...)
 	all := make([]*kit.Crawl, n)
@@ -554,7 +554,7 @@ func TestRetryWithoutPauseEnds(t *testing.T) {
 // their robots.txt is fresh, and that all pages are fetched.
 func TestSharedDelayExceedsLifetimeOfRobots(t *testing.T) {
 	for name, kept := range map[string]func() store.Store{
-		"with a store":    store.Memory,
+		"with a store":    store.NewMemory,
 		"without a store": func() store.Store { return nil },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -42,7 +42,7 @@ var quietOptions = []struct {
 		return []collyrobots.Option{collyrobots.ForHosts("*", collyrobots.RobotsTxt([]byte{}))}
 	}},
 	{name: "conditional requests", fails: true, options: func() []collyrobots.Option {
-		return []collyrobots.Option{collyrobots.Revalidate(collyrobots.Revalidation{SkipFresh: true}), collyrobots.Store(store.Memory())}
+		return []collyrobots.Option{collyrobots.Revalidate(collyrobots.Revalidation{SkipFresh: true}), collyrobots.Store(store.NewMemory())}
 	}},
 	{name: "usage", options: func() []collyrobots.Option {
 		return []collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(), collyrobots.TDMRep()}
@@ -55,7 +55,7 @@ var quietOptions = []struct {
 	}},
 	{name: "all of them", options: func() []collyrobots.Option {
 		return slices.Concat(
-			[]collyrobots.Option{collyrobots.MaxPagesPerHost(10000), collyrobots.StopAfterRefusals(10000), collyrobots.Revalidate(collyrobots.Revalidation{SkipFresh: true}), collyrobots.Store(store.Memory())},
+			[]collyrobots.Option{collyrobots.MaxPagesPerHost(10000), collyrobots.StopAfterRefusals(10000), collyrobots.Revalidate(collyrobots.Revalidation{SkipFresh: true}), collyrobots.Store(store.NewMemory())},
 			[]collyrobots.Option{collyrobots.CrawlHours("00:00", "23:59", time.UTC), collyrobots.AdaptiveDelay(0.0001), collyrobots.PaceBy(collyrobots.ByDomain)},
 			[]collyrobots.Option{collyrobots.WhenUnreachable(collyrobots.AllowAll), collyrobots.WhenForbidden(collyrobots.AllowAll)},
 			[]collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(), collyrobots.TDMRep(), collyrobots.EnforceNofollow()},
@@ -64,7 +64,7 @@ var quietOptions = []struct {
 	{name: "strict options in a dry run", options: func() []collyrobots.Option {
 		elsewhere := time.FixedZone("UTC+5", 5*3600)
 		return slices.Concat(
-			[]collyrobots.Option{collyrobots.DryRun(), collyrobots.MaxPagesPerHost(2), collyrobots.StopAfterRefusals(1), collyrobots.Revalidate(collyrobots.Revalidation{SkipFresh: true}), collyrobots.Store(store.Memory())},
+			[]collyrobots.Option{collyrobots.DryRun(), collyrobots.MaxPagesPerHost(2), collyrobots.StopAfterRefusals(1), collyrobots.Revalidate(collyrobots.Revalidation{SkipFresh: true}), collyrobots.Store(store.NewMemory())},
 			[]collyrobots.Option{collyrobots.CrawlHours("00:00", "00:01", elsewhere), collyrobots.AdaptiveDelay(3), collyrobots.PaceBy(collyrobots.ByDomain)},
 			[]collyrobots.Option{collyrobots.WhenUnreachable(collyrobots.DenyAll), collyrobots.WhenForbidden(collyrobots.DenyAll)},
 			[]collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(), collyrobots.TDMRep(), collyrobots.EnforceNofollow()})

@@ -195,7 +195,7 @@ func (x program) checkEnds(t *testing.T, more ...collyrobots.Option) {
 			p.Options = x.options(p)
 		}
 		if x.records {
-			p.Options = append(p.Options, collyrobots.Store(store.Memory()))
+			p.Options = append(p.Options, collyrobots.Store(store.NewMemory()))
 		}
 		p.Plug(more...)
 		start := time.Now()

@@ -98,7 +98,7 @@ func TestSitemapQueueClosedEarly(t *testing.T) {
 func TestResumeOfSitemapQueue(t *testing.T) {
 	sites := bigShop(60, kit.NoDenys)
 	web := robotstest.New(t, sites)
-	records := store.Memory()
+	records := store.NewMemory()
 	var fed []int
 	for run := range 5 {
 		c := kit.Start(t, web, nil, collyrobots.Store(records))

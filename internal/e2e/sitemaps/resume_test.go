@@ -42,7 +42,7 @@ func TestResumeSkipsUnchangedFiles(t *testing.T) {
 		fmt.Fprint(w, robotstest.Sitemap("http://a.test/0"))
 	})
 	web := robotstest.New(t, robotstest.Sites{"a.test": s})
-	records := store.Memory()
+	records := store.NewMemory()
 	for run, want := range []report.FeedStats{
 		{Files: 3, Entries: 4, Fed: 3, Duplicate: 1},
 		{Files: 1, FilesUnchanged: 2},
@@ -68,7 +68,7 @@ func TestResumeSkipsUnchangedFiles(t *testing.T) {
 // loop continues.
 func TestCloseInLoopOverPages(t *testing.T) {
 	web := robotstest.New(t, bigShop(30, kit.NoDenys))
-	records := store.Memory()
+	records := store.NewMemory()
 	feed := collyrobots.Feed{Resume: true, Window: 4}
 	c := kit.Start(t, web, nil, collyrobots.Store(records))
 	var got []string
@@ -106,7 +106,7 @@ func TestResumeAfterServerErrors(t *testing.T) {
 				web.Set("a.test", "/2", http.StatusTooManyRequests)
 				web.Set("a.test", "/3", http.StatusGone)
 				web.Set("a.test", "/4", http.StatusProxyAuthRequired)
-				records := store.Memory()
+				records := store.NewMemory()
 				for range 2 {
 					c := kit.Start(t, web, options, collyrobots.Store(records), collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true}))
 					c.Visit("http://a.test/")
@@ -129,7 +129,7 @@ func TestResumeWithLimitRule(t *testing.T) {
 		for _, rule := range []colly.LimitRule{{DomainGlob: "*", Parallelism: 1, Delay: 4 * time.Second}, {DomainGlob: "*", Parallelism: 2, Delay: 15 * time.Second}} {
 			t.Run(fmt.Sprint(name, rule.Delay), func(t *testing.T) {
 				kit.InBubble(t, bigShop(40, kit.NoDenys), func(t *testing.T, web *robotstest.Web) {
-					records := store.Memory()
+					records := store.NewMemory()
 					for run, want := range []int{40, 0} {
 						c := kit.Start(t, web, options, collyrobots.Store(records), collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true, Window: 8}))
 						kit.Limited(t, c, &rule)
@@ -191,7 +191,7 @@ func TestResumeOfPagesNotFetched(t *testing.T) {
 				sites["a.test"]["/map.xml"] = robotstest.Sitemap("http://a.test/0", "http://a.test/1", "http://a.test/2", "http://b.test/1")
 				open := sites["a.test"]["/robots.txt"]
 				kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-					records := store.Memory()
+					records := store.NewMemory()
 					for run := range 6 {
 						f := collyrobots.Feed{Resume: true, Scope: collyrobots.ScopeAny}
 						change := func(*kit.Crawl) {}
@@ -234,7 +234,7 @@ func TestResumeOfPagesNotFetched(t *testing.T) {
 func TestResumeOfRedirectToDeniedPage(t *testing.T) {
 	kit.InBubble(t, bigShop(2, "User-agent: *\nDisallow: /login\n"), func(t *testing.T, web *robotstest.Web) {
 		web.Set("a.test", "/1", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login", http.StatusFound) })
-		records := store.Memory()
+		records := store.NewMemory()
 		for range 5 {
 			c := resumed(t, web, records)
 			c.Visit("http://a.test/")

@@ -40,7 +40,7 @@ func TestKillWithFastSink(t *testing.T) {
 		}
 		site["/map.xml"] = robotstest.Sitemap(locs...)
 		web := robotstest.New(t, robotstest.Sites{"a.test": site})
-		records := store.Memory()
+		records := store.NewMemory()
 		got := make(map[string]bool)
 		again := 0
 		for _, killedAt := range []int{pages - 1, 0} {

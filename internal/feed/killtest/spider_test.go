@@ -71,7 +71,7 @@ func (s *spider) run() (err error) {
 	if err != nil {
 		return err
 	}
-	records, err := store.Dir(s.Store)
+	records, err := store.OpenDir(s.Store)
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func passed(c *Checkpoint, n int) string {
 
 // TestResults checks which pages the next run passes, by their results.
 func TestResults(t *testing.T) {
-	records := store.Memory()
+	records := store.NewMemory()
 	j := start(records, 1)
 	c := open(t, j, "map.xml", "body")
 	for pos, r := range []Result{Done, Failed, Skipped, Unfinished, Done} {
@@ -71,7 +71,7 @@ func TestResults(t *testing.T) {
 func TestPageOfTwoFiles(t *testing.T) {
 	for _, r := range []Result{Done, Failed, Skipped, Unfinished} {
 		for _, late := range []bool{false, true} { // the second file lists the page after it has a result
-			records := store.Memory()
+			records := store.NewMemory()
 			j := start(records, 1)
 			a := open(t, j, "a.xml", "a")
 			b := open(t, j, "b.xml", "b")
@@ -100,7 +100,7 @@ func TestPageOfTwoFiles(t *testing.T) {
 
 // TestGivenUp checks that a page that fails in three runs is given up.
 func TestGivenUp(t *testing.T) {
-	records := store.Memory()
+	records := store.NewMemory()
 	for run := range 4 {
 		j := start(records, 1)
 		c := open(t, j, "map.xml", "body")
@@ -121,7 +121,7 @@ func TestGivenUp(t *testing.T) {
 // TestCorrect checks that a page is done if that is known only after it has failed, also in a file
 // that is read after that.
 func TestCorrect(t *testing.T) {
-	records := store.Memory()
+	records := store.NewMemory()
 	j := start(records, 1)
 	a := open(t, j, "a.xml", "a")
 	b := open(t, j, "b.xml", "b")
@@ -140,7 +140,7 @@ func TestCorrect(t *testing.T) {
 // TestFinishOfAnEndedRun checks that the results are written when the run ends early, even while
 // another page is in flight.
 func TestFinishOfAnEndedRun(t *testing.T) {
-	records := store.Memory()
+	records := store.NewMemory()
 	j := start(records, 100)
 	c := open(t, j, "map.xml", "body")
 	first, _ := j.Claim(1, false, Place{Checkpoint: c})
@@ -157,7 +157,7 @@ func TestFinishOfAnEndedRun(t *testing.T) {
 func TestOrderChanges(t *testing.T) {
 	for _, newest := range []bool{false, true} {
 		for _, done := range []bool{false, true} {
-			records := store.Memory()
+			records := store.NewMemory()
 			j := start(records, 1)
 			j.options.NewestFirst = newest
 			c := open(t, j, "map.xml", "body")
@@ -181,7 +181,7 @@ func TestOrderChanges(t *testing.T) {
 // server could answer that the file has not changed, and the pages that are left would not be read.
 func TestConditions(t *testing.T) {
 	for _, done := range []bool{false, true} {
-		records := store.Memory()
+		records := store.NewMemory()
 		j := start(records, 1)
 		cs := Checkpoints{j.Recall(t.Context(), "map.xml", "a.test")}
 		header := http.Header{"Etag": {`"1"`}, "Last-Modified": {"Sat, 01 Jan 2000 00:00:00 GMT"}}
@@ -201,7 +201,7 @@ func TestConditions(t *testing.T) {
 // each run.
 func TestRecordIsRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		records := store.Memory()
+		records := store.NewMemory()
 		listed := time.Now().Add(-48 * time.Hour)
 		open(t, start(records, 1), "map.xml", "body").finish(true, listed, time.Now())
 		for month := range 12 {
@@ -217,7 +217,7 @@ func TestRecordIsRenewed(t *testing.T) {
 // TestNewestFirst checks that a page that was joined to a page of another file is done when the
 // file is, although it comes after all pages that were handed on.
 func TestNewestFirst(t *testing.T) {
-	records := store.Memory()
+	records := store.NewMemory()
 	newest := func() *Journal {
 		j := start(records, 1)
 		j.options.NewestFirst = true
@@ -262,7 +262,7 @@ func TestCrash(t *testing.T) {
 	const pages = 60
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		records := store.Memory()
+		records := store.NewMemory()
 		unwritten := 1 + r.IntN(8)
 		window := 1 + r.IntN(8)
 		die := &mortal{Store: records, writes: r.IntN(20)}
@@ -330,7 +330,7 @@ func TestWhenResultsAreWritten(t *testing.T) {
 		{"very fast pages", time.Millisecond, 40 * time.Millisecond, 100, 1 + (pages-4)/100},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			records := &slow{Store: store.Memory(), takes: test.write}
+			records := &slow{Store: store.NewMemory(), takes: test.write}
 			j := start(records, 4)
 			j.options.Most = 100
 			c := open(t, j, "map.xml", "body")
@@ -405,7 +405,7 @@ func TestSamplesAreBounded(t *testing.T) {
 
 // TestSamples checks that a file that was skipped is found by its pages, once.
 func TestSamples(t *testing.T) {
-	records := store.Memory()
+	records := store.NewMemory()
 	j := start(records, 1)
 	for _, file := range []string{"a", "b"} {
 		c := open(t, j, file, file)

@@ -35,7 +35,7 @@ func TestBrokenRecords(t *testing.T) {
 		leftOf(0), leftOf(5), leftOf(0, 0), leftOf(1, 2), leftOf(1<<63-1, 3), leftOf(1<<64-1, 3),
 	} {
 		var log bytes.Buffer
-		j := NewJournal(Options{Store: store.Memory(), Log: slog.New(slog.NewTextHandler(&log, nil)), Scope: "ScopeHost"})
+		j := NewJournal(Options{Store: store.NewMemory(), Log: slog.New(slog.NewTextHandler(&log, nil)), Scope: "ScopeHost"})
 		write := func([]byte) ([]byte, error) { return []byte(broken), nil }
 		if err := j.options.Store.Update(t.Context(), "sitemap ScopeHost a.test a.test/index.xml", 0, write); err != nil {
 			t.Fatal(err)

@@ -105,7 +105,7 @@ func TestUnchangedPages(t *testing.T) {
 		http.ServeContent(w, r, "", time.Time{}, strings.NewReader(robotstest.Page()))
 	}
 	sites := robotstest.Sites{"again.example": {"/robots.txt": http.StatusNotFound, "*": http.HandlerFunc(page)}}
-	c := newCrawl(t, sites, collyrobots.MinDelay(20*time.Millisecond), collyrobots.Store(store.Memory()), collyrobots.Revalidate(collyrobots.Revalidation{}))
+	c := newCrawl(t, sites, collyrobots.MinDelay(20*time.Millisecond), collyrobots.Store(store.NewMemory()), collyrobots.Revalidate(collyrobots.Revalidation{}))
 	c.collector.AllowURLRevisit = true
 	b := open(t)
 	b.run(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(c.page))

@@ -18,7 +18,7 @@ import (
 type fields map[string]any
 
 // showing returns the URL of a page that shows one message of the stream.
-func showing(t *testing.T, message fields, options ...view.Option) string {
+func showing(t *testing.T, message fields, options view.Options) string {
 	t.Helper()
 	body, err := json.Marshal(message)
 	if err != nil {
@@ -29,7 +29,7 @@ func showing(t *testing.T, message fields, options ...view.Option) string {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/robots/", http.StripPrefix("/robots", view.Handler(p, options...)))
+	mux.Handle("/robots/", http.StripPrefix("/robots", view.New(p, options)))
 	mux.HandleFunc("/robots/events", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprintf(w, "data: %s\n\n", body)
@@ -107,7 +107,7 @@ func operatorMessage() fields {
 // TestOperatorStates checks what the page says about the states of hosts, and that it fits into
 // windows of several widths.
 func TestOperatorStates(t *testing.T) {
-	page := showing(t, operatorMessage())
+	page := showing(t, operatorMessage(), view.Options{})
 	b := open(t)
 	b.run(timezone("Europe/Berlin"), chromedp.EmulateViewport(1280, 900), chromedp.Navigate(page))
 	b.within(soon, fmt.Sprintf(`document.querySelectorAll("#rows tr").length === %d`, len(operatorStates)))

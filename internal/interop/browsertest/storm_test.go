@@ -69,7 +69,7 @@ func stormMessage(n int) fields {
 func TestStorm(t *testing.T) {
 	for _, n := range []int{1, 50, 2000} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			page := showing(t, stormMessage(n), view.Name("books"))
+			page := showing(t, stormMessage(n), view.Options{Name: "books"})
 			b := open(t)
 			b.run(chromedp.EmulateViewport(1280, 900), chromedp.Navigate(page))
 			b.within(soon, fmt.Sprintf(`document.querySelectorAll("#rows tr").length === %d`, min(n, 50)))

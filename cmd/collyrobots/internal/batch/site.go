@@ -68,8 +68,8 @@ func newSite(number int64, agents, urls []string) (*site, error) {
 	return s, nil
 }
 
-// addRobots adds the robots.txt of the site. If fixed is not nil, the status of the response decides
-// about all URLs, and the file says nothing.
+// addRobots adds the robots.txt of the site. If fixed is not nil, the status of the response
+// decides about all URLs, and the file says nothing.
 func (s *site) addRobots(d dialect.Dialect, body []byte, fixed *dialect.Decision, purpose usage.Purpose) {
 	rules := d.Parse(body)
 	for _, p := range s.pages {
@@ -147,15 +147,15 @@ func (p *page) addResponse(status int, header http.Header, body []byte, purpose 
 			h.Add(key, value)
 		}
 	}
-	said := usage.ContentUsage(h.Values("Content-Usage"), usage.Source{}).Of(purpose)
+	said := usage.ParseContentUsage(h.Values("Content-Usage"), usage.Source{}).Of(purpose)
 	p.say(statement{Source: "header Content-Usage", Says: said.Preference})
-	signals, _ := usage.ContentSignal(h.Values("Content-Signal"), usage.Source{})
+	signals, _ := usage.ParseContentSignal(h.Values("Content-Signal"), usage.Source{})
 	p.say(statement{Source: "header Content-Signal", Says: signals.Of(purpose).Preference})
-	p.tdm[1] = usage.TDMHeader(h, usage.Source{Name: "header tdm-reservation"})
+	p.tdm[1] = usage.ParseTDMHeader(h, usage.Source{Name: "header tdm-reservation"})
 	p.licenseRequired = usage.LicenseRequired(status, h)
 	p.tags = robotstags.FromHeader(h, p.agent)
 	if isHTML(h, body) {
-		p.tdm[2] = usage.TDMMeta(metaOf(body), usage.Source{Name: "meta tdm-reservation"})
+		p.tdm[2] = usage.ParseTDMMeta(metaOf(body), usage.Source{Name: "meta tdm-reservation"})
 		p.tags = append(p.tags, robotstags.FromHTML(body, p.agent)...)
 	}
 	if purpose&usage.Search != 0 && p.tags.NoIndex() {

@@ -210,7 +210,7 @@ func (j *job) open(log *slog.Logger) (err error) {
 		j.options = append(j.options, collyrobots.SignRequests(signer))
 	}
 	if j.cache != "" {
-		j.store, err = store.Dir(j.cache)
+		j.store, err = store.OpenDir(j.cache)
 		if err != nil {
 			return fmt.Errorf("-cache: %w", err)
 		}

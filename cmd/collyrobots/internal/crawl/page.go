@@ -22,7 +22,7 @@ type pageServer struct {
 }
 
 // newPage returns the page of a crawl, which must begin after that.
-func newPage(robots *collyrobots.Plugin) *view.Page { return view.Handler(robots) }
+func newPage(robots *collyrobots.Plugin) *view.Page { return view.New(robots, view.Options{}) }
 
 // servePage serves the page of a crawl until stop is called.
 func servePage(l net.Listener, page *view.Page, p *progress) *pageServer {

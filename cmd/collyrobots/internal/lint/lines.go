@@ -157,7 +157,7 @@ func isDictionary(list string) bool {
 	if strings.TrimSpace(list) == "" {
 		return true
 	}
-	return usage.ContentUsage([]string{list + ", search=y"}, usage.Source{}).Search.Preference == usage.Allowed
+	return usage.ParseContentUsage([]string{list + ", search=y"}, usage.Source{}).Search.Preference == usage.Allowed
 }
 
 // lint finds faults in one member of a line.

@@ -184,7 +184,7 @@ func (j *job) open(ctx context.Context, log *slog.Logger) (err error) {
 		j.options = append(j.options, collyrobots.Store(j.shared), collyrobots.SharedPace(j.shared))
 	}
 	if j.cache != "" {
-		j.store, err = store.Dir(j.cache)
+		j.store, err = store.OpenDir(j.cache)
 		if err != nil {
 			return fmt.Errorf("-cache: %w", err)
 		}

@@ -87,7 +87,7 @@ func newService(s settings, options ...collyrobots.Option) (*service, error) {
 	x.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		fail(w, http.StatusNotFound, "there is no such path; /v1/openapi.json lists all of them")
 	})
-	x.mux.Handle(pagePath, view.Handler(robots, view.Name("collyrobots serve")))
+	x.mux.Handle(pagePath, view.New(robots, view.Options{Name: "collyrobots serve"}))
 	return x, nil
 }
 
@@ -152,8 +152,8 @@ func (s *service) serve(ctx context.Context, l net.Listener, failed <-chan error
 	return errors.Join(err, shutdown(server))
 }
 
-// close ends the requests that wait, gives crawlers some time to answer their open turns, and closes
-// the plugin.
+// close ends the requests that wait, gives crawlers some time to answer their open turns, and
+// closes the plugin.
 func (s *service) close() {
 	s.stop()
 	s.turns.drain(stopTime)

@@ -32,7 +32,7 @@ func main() {
 }
 
 func crawl(dir string) (err error) {
-	records, err := store.Dir(filepath.Join(dir, "robots"))
+	records, err := store.OpenDir(filepath.Join(dir, "robots"))
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -250,6 +251,7 @@ type run struct {
 	start  time.Time
 	pause  time.Duration // of each request on the wire
 
+	mu       sync.Mutex // guards the fields below it
 	order    []string
 	at       map[string][]time.Duration // when each callback was called
 	requests []*colly.Request           // of the callbacks, in order
@@ -269,6 +271,8 @@ func newRun(t *testing.T) *run {
 	request := func(name string) func(*colly.Request) {
 		return func(req *colly.Request) {
 			r.note(name)
+			r.mu.Lock()
+			defer r.mu.Unlock()
 			r.requests = append(r.requests, req)
 		}
 	}
@@ -285,8 +289,10 @@ func newRun(t *testing.T) *run {
 	return r
 }
 
-// note records a call. Colly makes the calls of a test one after the other.
+// note records a call.
 func (r *run) note(name string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.order = append(r.order, name)
 	r.at[name] = append(r.at[name], time.Since(r.start))
 }
@@ -296,7 +302,9 @@ func (r *run) calls() string { return strings.Join(r.order, ", ") }
 // RoundTrip implements http.RoundTripper.
 func (r *run) RoundTrip(req *http.Request) (*http.Response, error) {
 	r.note("sent")
+	r.mu.Lock()
 	r.sent = append(r.sent, req)
+	r.mu.Unlock()
 	time.Sleep(r.pause)
 	resp := &http.Response{
 		StatusCode: http.StatusOK,

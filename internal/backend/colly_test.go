@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gocolly/colly/v2"
@@ -81,6 +82,7 @@ var collyBehavior = []struct {
 		r.Visit("http://a.test/1")
 		r.Visit("http://a.test/2")
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		return slices.Equal(r.at["request"], []time.Duration{0, 0}) && slices.Equal(r.at["headers"], []time.Duration{0, time.Second})
 	}},
 	{"all callbacks of a page get the same *colly.Request", "internal/track", func(r *run) bool {

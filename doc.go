@@ -32,8 +32,9 @@
 // # Options
 //
 // The options of [New] and [WithRobots] are functions that return an [Option]. New reports all
-// faults of the options at once, each as an [*OptionError]. A zero number or duration switches an
-// option off. The file docs/reference/options.md of the repository lists all options with their defaults.
+// faults of the options at once, each as an [*OptionError]. A zero number or duration, or
+// false, switches an option off. The file docs/reference/options.md of the repository lists all
+// options with their defaults.
 //
 // [Polite] sets the usual options for sites that you do not own. Options after it override it.
 //

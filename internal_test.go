@@ -148,7 +148,7 @@ func TestNewRule(t *testing.T) {
 
 // fiveRules returns the hooks of a plugin with three rules and two limits, which allow every page.
 func fiveRules(tb testing.TB, url string) (*hooks, *colly.Request) {
-	l, r := warm(tb, 9, url, Purpose(usage.Search), EnforceUsage(), EnforceNofollow(), StopAfterRefusals(3), MaxPagesPerHost(1<<30))
+	l, r := warm(tb, 9, url, Purpose(usage.Search), EnforceUsage(true), EnforceNofollow(true), StopAfterRefusals(3), MaxPagesPerHost(1<<30))
 	l.judge.Rules = append(l.judge.Rules, queryRule{})
 	if len(l.judge.Rules) != 3 || len(l.judge.Limits) != 2 {
 		tb.Fatalf("%d rules and %d limits", len(l.judge.Rules), len(l.judge.Limits))

@@ -33,14 +33,15 @@ import (
 
 // An Option sets one property of a Plugin. If an option is given twice, the later one applies,
 // except for ForHosts, OnDenied, OnEvent and OnEveryEvent, which may be given several times. A zero
-// number or duration switches an option off. A negative one is a fault. Two options that
-// contradict each other in one list are also a fault. New logs the options in force at debug level. The zero
-// Option is not valid.
+// number or duration, or false, switches an option off. A negative number is a fault. Two options
+// that contradict each other in one list are also a fault. New logs the options in force at debug
+// level. The zero Option is not valid.
 type Option struct {
 	name    string  // the name of the function that returned it
 	args    string  // its arguments; see with
 	faults  []error // the *OptionErrors that New returns for it
 	set     func(*config)
+	off     bool // whether it is a flag that is switched off
 	perHost bool // whether it may be given inside ForHosts
 
 	onlyPerHost bool     // whether it must be given inside ForHosts
@@ -160,7 +161,7 @@ var noEffect = []struct{ option, with string }{
 func contradictions(opts []Option, s *judge.HostSettings) []error {
 	given := make(map[string]bool)
 	for _, o := range opts {
-		given[o.name] = true
+		given[o.name] = !o.off
 	}
 	var faults []error
 	for _, pair := range noEffect {
@@ -299,6 +300,13 @@ func option(name string, set func(*config), faults ...error) Option {
 func hostOption(name string, set func(*judge.HostSettings), faults ...error) Option {
 	o := option(name, func(c *config) { set(&c.HostSettings) }, faults...)
 	o.perHost = true
+	return o
+}
+
+// flag returns an Option that switches something on or off, also inside ForHosts.
+func flag(name string, on bool, set func(*judge.HostSettings)) Option {
+	o := hostOption(name, set).with(on)
+	o.off = !on
 	return o
 }
 
@@ -449,9 +457,9 @@ func IgnoreRobotsWithPermission() Option {
 
 // DryRun makes the plugin decide and report, but enforce nothing: every request is sent at once.
 // OnDenied is called for the requests that would not have been sent, and Stats has the delays that
-// would have been kept. See docs/built-in-check.md.
-func DryRun() Option {
-	return option("DryRun", func(c *config) { c.dryRun = true })
+// would have been kept. The default is false. See docs/built-in-check.md.
+func DryRun(on bool) Option {
+	return option("DryRun", func(c *config) { c.dryRun = on }).with(on)
 }
 
 // Shadow also computes the decisions of other dialects about each page, without obeying them. Stats
@@ -468,9 +476,9 @@ func Shadow(dialects ...dialect.Dialect) Option {
 
 // DelayFromEnd counts every delay from the end of a response instead of the start of its request. A
 // slow server then gets fewer requests. While a delay is in force, at most one request of a host is
-// in flight. See docs/delays.md.
-func DelayFromEnd() Option {
-	return hostOption("DelayFromEnd", func(s *judge.HostSettings) { s.Pace.FromEnd = true })
+// in flight. The default is false. See docs/delays.md.
+func DelayFromEnd(on bool) Option {
+	return flag("DelayFromEnd", on, func(s *judge.HostSettings) { s.Pace.FromEnd = on })
 }
 
 // MaxInFlightPerHost sets how many requests of one host may be in flight at once. A request is in
@@ -601,15 +609,16 @@ func MaxPagesPerHost(n int) Option {
 }
 
 // HonorDelays keeps the Crawl-delay, Request-rate and Visit-time of a robots.txt also under a
-// dialect that ignores them. The default depends on the dialect: dialect.RFC9309 and dialect.CocCoc
-// have Crawl-delay, dialect.Seznam has Request-rate, and no dialect has Visit-time.
+// dialect that ignores them. By default, or if on is false, the dialect decides: dialect.RFC9309
+// and dialect.CocCoc have Crawl-delay, dialect.Seznam has Request-rate, and no dialect has
+// Visit-time.
 //
 // "Request-rate: 10/1m" lets one request start every six seconds. MaxCrawlDelay limits it, and
 // SkipCrawlDelayAbove does not compare it. "Visit-time: 2200-0559" lets requests start only
 // between 22:00 and 6:00 UTC. At other times, pages wait, and only robots.txt is requested. See
 // docs/dialects.md.
-func HonorDelays() Option {
-	return hostOption("HonorDelays", func(s *judge.HostSettings) { s.HonorDelays = true })
+func HonorDelays(on bool) Option {
+	return flag("HonorDelays", on, func(s *judge.HostSettings) { s.HonorDelays = on })
 }
 
 // FollowSitemaps also crawls the pages of the sitemaps that the robots.txt files of the crawled

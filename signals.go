@@ -42,26 +42,26 @@ func Purpose(p ...usage.Purpose) Option {
 }
 
 // EnforceUsage denies a page with report.ReasonUsage if its owner disallows one of the uses that
-// Purpose names. A use is not disallowed if nothing is known about it. By default, preferences have
-// no effect. New returns an OptionError without the option Purpose. It is experimental; see package
-// usage.
+// Purpose names. A use is not disallowed if nothing is known about it. By default, or if on is
+// false, preferences have no effect. New returns an OptionError without the option Purpose. It is
+// experimental; see package usage.
 //
 // EnforceUsage knows what robots.txt says and, with the option TDMRep, the TDMRep file. It does not
 // know what a response says, in its headers or in HTML, so the callbacks of the spider must call
 // Plugin.Usage and discard a page that disallows the use. See docs/usage.md.
-func EnforceUsage() Option {
-	return hostOption("EnforceUsage", func(s *judge.HostSettings) { s.EnforceUsage = true })
+func EnforceUsage(on bool) Option {
+	return flag("EnforceUsage", on, func(s *judge.HostSettings) { s.EnforceUsage = on })
 }
 
 // TDMRep requests the TDMRep file of each site, /.well-known/tdmrep.json, before the first page of
 // the site, and adds what it says to Decision.Usage, Plugin.Usage and the preferences that
-// EnforceUsage enforces. By default, only TDMRep headers and meta elements are read. It is
-// experimental; see package usage.
+// EnforceUsage enforces. By default, or if on is false, only TDMRep headers and meta elements are
+// read. It is experimental; see package usage.
 //
 // The request keeps the delay of the host and obeys robots.txt, so the first page starts one delay
 // later. The result is kept for a day. See docs/usage.md.
-func TDMRep() Option {
-	return hostOption("TDMRep", func(s *judge.HostSettings) { s.TDMRep = true })
+func TDMRep(on bool) Option {
+	return flag("TDMRep", on, func(s *judge.HostSettings) { s.TDMRep = on })
 }
 
 // WithPurpose returns a context that makes Check, Acquire and the requests of Transport deny a page
@@ -161,14 +161,14 @@ func isHTML(h http.Header, body []byte) bool {
 
 // EnforceNofollow obeys nofollow: a link is denied with report.ReasonNofollow if it has
 // rel=nofollow, or if its page has the rule nofollow or none, in a header or in a meta element. By
-// default, such links are visited. The other rules, such as noindex, are up to the program: see
-// RobotsTags.
+// default, or if on is false, such links are visited. The other rules, such as noindex, are up to
+// the program: see RobotsTags.
 //
 // A request follows a link if a callback of the page makes it with Request.Visit, or with
 // Request.New and Do. All other requests are allowed; see CheckLink. Call Collector.SetStorage
 // before Attach: otherwise Colly marks a denied link as visited. See docs/robots-tags.md.
-func EnforceNofollow() Option {
-	return hostOption("EnforceNofollow", func(s *judge.HostSettings) { s.EnforceNofollow = true })
+func EnforceNofollow(on bool) Option {
+	return flag("EnforceNofollow", on, func(s *judge.HostSettings) { s.EnforceNofollow = on })
 }
 
 // RobotsTags returns the rules that a site has sent with a page for this crawler, such as noindex:

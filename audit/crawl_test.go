@@ -94,7 +94,7 @@ func TestVerifyLargeCrawl(t *testing.T) {
 	}
 	for _, opts := range [][]collyrobots.Option{
 		{collyrobots.RetryThrottled(2)},
-		{collyrobots.RetryThrottled(2), collyrobots.MinDelay(500 * time.Millisecond), collyrobots.PaceBy(collyrobots.ByDomain), collyrobots.DelayFromEnd()},
+		{collyrobots.RetryThrottled(2), collyrobots.MinDelay(500 * time.Millisecond), collyrobots.PaceBy(collyrobots.ByDomain), collyrobots.DelayFromEnd(true)},
 	} {
 		dir := t.TempDir()
 		requests := 0

@@ -232,7 +232,7 @@ func politePrograms() []program {
 				w.Header().Add("X-Robots-Tag", fmt.Sprintf("name%d: unavailable_after: %s, max-snippet:1", i, strings.Repeat("\"<>&", 4_000)))
 			}
 		}), run: func(p *programRun) {
-			p.visit([]collyrobots.Option{collyrobots.EnforceNofollow()}, "http://shop.test/", "http://shop.test/"+strings.Repeat("%01", 20_000))
+			p.visit([]collyrobots.Option{collyrobots.EnforceNofollow(true)}, "http://shop.test/", "http://shop.test/"+strings.Repeat("%01", 20_000))
 		}},
 		{name: "throttled", sites: siteOf(twoSeconds, inTurn(text(""), status(429), status(503, "Retry-After", "60"), status(503), text(""))), run: func(p *programRun) {
 			p.visit([]collyrobots.Option{collyrobots.RetryThrottled(2)}, every("shop.test", 6)...)
@@ -376,7 +376,7 @@ func politePrograms() []program {
 			p.visit([]collyrobots.Option{collyrobots.Dialect(seznam)}, append(every("shop.test", 3), "http://shop.test/cart")...)
 		}},
 		{name: "Visit-time", sites: siteOf("User-agent: *\nVisit-time: 0600-0700\nRequest-rate: 1/20m\n", ""), run: func(p *programRun) {
-			p.visit([]collyrobots.Option{collyrobots.HonorDelays()}, every("shop.test", 5)...)
+			p.visit([]collyrobots.Option{collyrobots.HonorDelays(true)}, every("shop.test", 5)...)
 		}},
 		{name: "hours", sites: siteOf(twoSeconds, ""), run: func(p *programRun) {
 			p.visit([]collyrobots.Option{collyrobots.CrawlHours("22:00", "22:01", time.UTC)}, every("shop.test", 40)...)
@@ -395,7 +395,7 @@ func politePrograms() []program {
 			c.Wait()
 		}},
 		{name: "delays from the end of slow responses", sites: siteOf(twoSeconds, func(http.ResponseWriter, *http.Request) { time.Sleep(3 * time.Second) }), run: func(p *programRun) {
-			p.visit([]collyrobots.Option{collyrobots.DelayFromEnd(), collyrobots.AdaptiveDelay(2)}, every("shop.test", 5)...)
+			p.visit([]collyrobots.Option{collyrobots.DelayFromEnd(true), collyrobots.AdaptiveDelay(2)}, every("shop.test", 5)...)
 		}},
 		{name: "random gaps and a rate", sites: siteOf(twoSeconds, ""), run: func(p *programRun) {
 			p.visit([]collyrobots.Option{collyrobots.Polite(), collyrobots.Jitter(1), collyrobots.MaxRate(0.4, 1)}, every("shop.test", 10)...)
@@ -474,14 +474,14 @@ func politePrograms() []program {
 			p.visit(nil, "http://a.test/", "http://b.test/")
 		}},
 		{name: "TDMRep files", sites: robotstest.Sites{"shop.test": {"/robots.txt": twoSeconds, "/.well-known/tdmrep.json": `[{"location": "/1", "tdm-reservation": 1}]`, "*": ""}}, run: func(p *programRun) {
-			p.visit([]collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(), collyrobots.TDMRep()}, every("shop.test", 3)...)
+			p.visit([]collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(true), collyrobots.TDMRep(true)}, every("shop.test", 3)...)
 		}},
 		{name: "Content-Signal", sites: siteOf("User-agent: *\nContent-Signal: ai-train=no\nAllow: /\n", ""), run: func(p *programRun) {
-			p.visit([]collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage()}, every("shop.test", 3)...)
+			p.visit([]collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(true)}, every("shop.test", 3)...)
 		}},
 		{name: "nofollow", sites: robotstest.Sites{"shop.test": {
 			"/robots.txt": twoSeconds, "/": `<!DOCTYPE html><html><head><meta name="robots" content="nofollow"></head><body><a href="/1">1</a></body></html>`, "*": "",
-		}}, run: func(p *programRun) { p.spider(collyrobots.EnforceNofollow()) }},
+		}}, run: func(p *programRun) { p.spider(collyrobots.EnforceNofollow(true)) }},
 		{name: "signatures", sites: siteOf(twoSeconds, ""), run: func(p *programRun) {
 			p.visit([]collyrobots.Option{collyrobots.SignRequests(newSigner(p.T))}, every("shop.test", 3)...)
 		}},

@@ -162,7 +162,7 @@ func rudePrograms() []program {
 			"delay: shop.test/cart: 0s after the last request to the host, but the delay was 2s (crawl_delay)",
 			"rules: shop.test/cart: the request was sent although it was denied: rule",
 			"delay: shop.test/gone: 0s after the last request to the host, but the delay was 2s (crawl_delay)",
-		}, run: func(p *programRun) { p.spider(collyrobots.DryRun()) }},
+		}, run: func(p *programRun) { p.spider(collyrobots.DryRun(true)) }},
 		{name: "the clock is set back", faults: []string{
 			"complete: shop.test/3: the clock was set back: the log shows -59m58s since the last request to the host, and 2s have passed",
 			"complete: shop.test/3: the clock of the log and those of the servers differ by 59m59s more than before",

@@ -105,7 +105,7 @@ func TestVerifyPoliteCrawl(t *testing.T) {
 // TestVerifyUsage checks a crawl with a Purpose that also requests TDMRep files.
 func TestVerifyUsage(t *testing.T) {
 	dir := t.TempDir()
-	varied(t, dir, collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(), collyrobots.TDMRep())
+	varied(t, dir, collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(true), collyrobots.TDMRep(true))
 	_, faults := verify(t, dir)
 	if len(faults) > 0 {
 		t.Errorf("faults: %q", faults)

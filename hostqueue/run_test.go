@@ -127,7 +127,7 @@ func TestNofollow(t *testing.T) {
 			"/2": `<a href="/1">1</a>`,
 			"*":  robotstest.Page(),
 		}})
-		s := newSpider(t, web, mustOpen(t, client, "test"), collyrobots.EnforceNofollow())
+		s := newSpider(t, web, mustOpen(t, client, "test"), collyrobots.EnforceNofollow(true))
 		s.run(t, "http://a.test/")
 		wantStats(t, s.queue, Stats{Hosts: 1, Done: 3})
 		wantRequests(t, web, "a.test", "/", "/1", "/2")
@@ -148,7 +148,7 @@ func TestShare(t *testing.T) {
 	last := make(map[string]int) // the process that has fetched the last page of a host
 	start := func(process int) (end func()) {
 		// DelayFromEnd makes the gaps in the log independent of how busy the machine is.
-		s := newSpider(t, web, mustOpen(t, client, "test", Lease(3*time.Second)), collyrobots.MinDelay(delay), collyrobots.DelayFromEnd())
+		s := newSpider(t, web, mustOpen(t, client, "test", Lease(3*time.Second)), collyrobots.MinDelay(delay), collyrobots.DelayFromEnd(true))
 		s.OnResponse(func(r *colly.Response) {
 			mu.Lock()
 			defer mu.Unlock()

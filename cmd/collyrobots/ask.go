@@ -42,10 +42,7 @@ func (q *question) askWeb(ctx context.Context, files *robotsfile.Files) ([]*answ
 	for _, d := range q.dialects {
 		c := q.collector(ctx)
 		first := d == q.dialects[0]
-		options := []collyrobots.Option{collyrobots.Dialect(d), collyrobots.Store(facts)}
-		if q.page && first {
-			options = append(options, collyrobots.TDMRep())
-		}
+		options := []collyrobots.Option{collyrobots.Dialect(d), collyrobots.Store(facts), collyrobots.TDMRep(q.page && first)}
 		robots, err := collyrobots.WithRobots(c, append(options, q.options(failures)...)...)
 		if err != nil {
 			return nil, err

@@ -44,13 +44,13 @@ func optionsOf(t *testing.T) (found []option) {
 	return found
 }
 
-// isPerHost reports whether a function calls hostOption or sets the field perHost.
+// isPerHost reports whether a function calls hostOption or flag, or sets the field perHost.
 func isPerHost(f *ast.FuncDecl) (found bool) {
 	ast.Inspect(f.Body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.CallExpr:
 			called, ok := n.Fun.(*ast.Ident)
-			found = found || ok && called.Name == "hostOption"
+			found = found || ok && (called.Name == "hostOption" || called.Name == "flag")
 		case *ast.AssignStmt:
 			set, ok := n.Lhs[0].(*ast.SelectorExpr)
 			found = found || ok && set.Sel.Name == "perHost"

@@ -265,7 +265,7 @@ collyrobots.page       0s     0s  http://a.test/0 rule denied
   robots.txt           0s     0s  200
   request              0s     0s  http://a.test/0 page 200
 `)
-	}, collyrobots.DryRun())
+	}, collyrobots.DryRun(true))
 }
 
 // TestSharedFile has two pages that wait for one robots.txt.

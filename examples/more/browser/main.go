@@ -108,7 +108,7 @@ func (j *job) visitWeb(ctx context.Context, web *robotstest.Web) error {
 func (j *job) visitAll(ctx context.Context) error {
 	robots, err := collyrobots.New(
 		collyrobots.MinDelay(250*time.Millisecond),
-		collyrobots.DelayFromEnd(), // the browser takes some time to send a request
+		collyrobots.DelayFromEnd(true), // the browser takes some time to send a request
 		collyrobots.RobotsClient(j.client))
 	if err != nil {
 		return err

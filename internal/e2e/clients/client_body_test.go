@@ -219,7 +219,7 @@ func TestClientWithoutUserAgent(t *testing.T) {
 // MaxInFlightPerHost as well.
 func TestTurnsUnderMaxInFlightPerHost(t *testing.T) {
 	for _, opts := range [][]collyrobots.Option{
-		{collyrobots.MaxInFlightPerHost(1)}, {collyrobots.MaxInFlightPerHost(1), collyrobots.MinDelay(5 * time.Second)}, {collyrobots.DelayFromEnd(), collyrobots.MinDelay(5 * time.Second)},
+		{collyrobots.MaxInFlightPerHost(1)}, {collyrobots.MaxInFlightPerHost(1), collyrobots.MinDelay(5 * time.Second)}, {collyrobots.DelayFromEnd(true), collyrobots.MinDelay(5 * time.Second)},
 	} {
 		kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "")}, func(t *testing.T, web *robotstest.Web) {
 			p := kit.NewTurns(t, web, opts...)

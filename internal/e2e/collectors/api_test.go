@@ -50,15 +50,15 @@ var (
 	_ func(time.Duration) collyrobots.Option                                           = collyrobots.MinDelay
 	_ func(time.Duration) collyrobots.Option                                           = collyrobots.MaxCrawlDelay
 	_ func(time.Duration) collyrobots.Option                                           = collyrobots.SkipCrawlDelayAbove
-	_ func() collyrobots.Option                                                        = collyrobots.HonorDelays
+	_ func(bool) collyrobots.Option                                                    = collyrobots.HonorDelays
 	_ func(collyrobots.Feed) collyrobots.Option                                        = collyrobots.FollowSitemaps
 	_ func(func(*colly.Request, error)) collyrobots.Option                             = collyrobots.OnDenied
 	_ func(store.Store) collyrobots.Option                                             = collyrobots.Store
 	_ func(*slog.Logger) collyrobots.Option                                            = collyrobots.Logger
 	_ func(*http.Client) collyrobots.Option                                            = collyrobots.RobotsClient
 	_ func() collyrobots.Option                                                        = collyrobots.IgnoreRobotsWithPermission
-	_ func() collyrobots.Option                                                        = collyrobots.DryRun
-	_ func() collyrobots.Option                                                        = collyrobots.DelayFromEnd
+	_ func(bool) collyrobots.Option                                                    = collyrobots.DryRun
+	_ func(bool) collyrobots.Option                                                    = collyrobots.DelayFromEnd
 	_ func(collyrobots.Access) collyrobots.Option                                      = collyrobots.PrivateNetworks
 	_ func(pacer.Pacer) collyrobots.Option                                             = collyrobots.SharedPace
 	_ func(int, int) collyrobots.Option                                                = collyrobots.ShardByHost
@@ -69,7 +69,7 @@ var (
 	_ func(*webbotauth.Signer) collyrobots.Option                                      = collyrobots.SignRequests
 	_ func(*collyrobots.Plugin) webbotauth.Card                                        = (*collyrobots.Plugin).Card
 	_ func(...usage.Purpose) collyrobots.Option                                        = collyrobots.Purpose
-	_ func() collyrobots.Option                                                        = collyrobots.EnforceUsage
+	_ func(bool) collyrobots.Option                                                    = collyrobots.EnforceUsage
 	_ func(context.Context, usage.Purpose) context.Context                             = collyrobots.WithPurpose
 	_ func(*collyrobots.Turn) usage.Terms                                              = (*collyrobots.Turn).Usage
 	_ func(*collyrobots.Plugin, *colly.Response) usage.Terms                           = (*collyrobots.Plugin).Usage

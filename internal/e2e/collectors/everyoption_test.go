@@ -53,7 +53,7 @@ func everyOption(t *testing.T) map[string]optionCase {
 		"Polite":       {valid: collyrobots.Polite(), text: "Polite()", perHost: true},
 		"Dialect":      {valid: collyrobots.Dialect(dialect.Google()), text: "Dialect(google)", perHost: true},
 		"ProductToken": {valid: collyrobots.ProductToken("A-B", "A"), text: `ProductToken("A-B", "A")`, invalid: options{collyrobots.ProductToken()}, perHost: true},
-		"HonorDelays":  {valid: collyrobots.HonorDelays(), text: "HonorDelays()", perHost: true},
+		"HonorDelays":  {valid: collyrobots.HonorDelays(true), text: "HonorDelays(true)", off: options{collyrobots.HonorDelays(false)}, perHost: true},
 		"IgnoreRobotsWithPermission": {
 			valid: collyrobots.IgnoreRobotsWithPermission(), text: "IgnoreRobotsWithPermission()", perHost: true,
 		},
@@ -89,7 +89,7 @@ func everyOption(t *testing.T) map[string]optionCase {
 			valid: collyrobots.AdaptiveDelay(1.5), text: "AdaptiveDelay(1.5)", off: options{collyrobots.AdaptiveDelay(0)},
 			invalid: options{collyrobots.AdaptiveDelay(-1), collyrobots.AdaptiveDelay(nan), collyrobots.AdaptiveDelay(inf)}, perHost: true,
 		},
-		"DelayFromEnd": {valid: collyrobots.DelayFromEnd(), text: "DelayFromEnd()", perHost: true},
+		"DelayFromEnd": {valid: collyrobots.DelayFromEnd(true), text: "DelayFromEnd(true)", off: options{collyrobots.DelayFromEnd(false)}, perHost: true},
 		"MaxInFlightPerHost": {
 			valid: collyrobots.MaxInFlightPerHost(2), text: "MaxInFlightPerHost(2)",
 			off: options{collyrobots.MaxInFlightPerHost(0)}, invalid: options{collyrobots.MaxInFlightPerHost(-1)}, perHost: true,
@@ -131,17 +131,17 @@ func everyOption(t *testing.T) map[string]optionCase {
 			valid: collyrobots.Purpose(usage.Search, usage.TrainAI), text: "Purpose(search|train-ai)",
 			invalid: options{collyrobots.Purpose(), collyrobots.Purpose(128)}, perHost: true,
 		},
-		"EnforceUsage":    {valid: collyrobots.EnforceUsage(), text: "EnforceUsage()", needs: options{collyrobots.Purpose(usage.Search)}, perHost: true},
-		"TDMRep":          {valid: collyrobots.TDMRep(), text: "TDMRep()", perHost: true},
-		"EnforceNofollow": {valid: collyrobots.EnforceNofollow(), text: "EnforceNofollow()", perHost: true},
+		"EnforceUsage":    {valid: collyrobots.EnforceUsage(true), text: "EnforceUsage(true)", off: options{collyrobots.EnforceUsage(false)}, needs: options{collyrobots.Purpose(usage.Search)}, perHost: true},
+		"TDMRep":          {valid: collyrobots.TDMRep(true), text: "TDMRep(true)", off: options{collyrobots.TDMRep(false)}, perHost: true},
+		"EnforceNofollow": {valid: collyrobots.EnforceNofollow(true), text: "EnforceNofollow(true)", off: options{collyrobots.EnforceNofollow(false)}, perHost: true},
 		"Revalidate": {
 			valid: collyrobots.Revalidate(collyrobots.Revalidation{SkipFresh: true, OnUnchanged: onRequest}),
 			text:  "Revalidate(Revalidation{SkipFresh: true, OnUnchanged: ...})", needs: stored,
 			off: options{collyrobots.Revalidate(collyrobots.Revalidation{})}, perHost: true,
 		},
 		"ForHosts": {
-			valid: collyrobots.ForHosts("*.test", collyrobots.MinDelay(time.Second), collyrobots.HonorDelays()),
-			text:  `ForHosts("*.test", MinDelay(1s), HonorDelays())`,
+			valid: collyrobots.ForHosts("*.test", collyrobots.MinDelay(time.Second), collyrobots.HonorDelays(true)),
+			text:  `ForHosts("*.test", MinDelay(1s), HonorDelays(true))`,
 			invalid: options{
 				collyrobots.ForHosts(""), collyrobots.ForHosts("http://a.test"), collyrobots.ForHosts("A.test"), collyrobots.ForHosts("["),
 				collyrobots.ForHosts("a.test", collyrobots.Option{}),
@@ -156,7 +156,7 @@ func everyOption(t *testing.T) map[string]optionCase {
 		},
 		"Store":        {valid: collyrobots.Store(store.NewMemory()), text: "Store(*store.memory)", invalid: options{collyrobots.Store(nil)}},
 		"Shadow":       {valid: collyrobots.Shadow(dialect.Google(), dialect.Yandex()), text: "Shadow(google, yandex)", invalid: options{collyrobots.Shadow()}},
-		"DryRun":       {valid: collyrobots.DryRun(), text: "DryRun()"},
+		"DryRun":       {valid: collyrobots.DryRun(true), text: "DryRun(true)", off: options{collyrobots.DryRun(false)}},
 		"OnDenied":     {valid: collyrobots.OnDenied(func(*colly.Request, error) {}), text: "OnDenied(...)", invalid: options{collyrobots.OnDenied(nil)}},
 		"OnEvent":      {valid: collyrobots.OnEvent(onEvent), text: "OnEvent(...)", invalid: options{collyrobots.OnEvent(nil)}},
 		"OnEveryEvent": {valid: collyrobots.OnEveryEvent(onEvent), text: "OnEveryEvent(...)", invalid: options{collyrobots.OnEveryEvent(nil)}},
@@ -259,29 +259,48 @@ func wantFault(t *testing.T, err error, option string) {
 	}
 }
 
-// TestZeroSwitchesOff crawls two hosts with an option: one whose ForHosts has the zero value, and one
-// without ForHosts. The first must get the same requests as without the option, and the second must
-// not, because the option has an effect on this site.
-func TestZeroSwitchesOff(t *testing.T) {
-	for _, test := range []struct{ on, off collyrobots.Option }{
-		{collyrobots.MinDelay(20 * time.Second), collyrobots.MinDelay(0)},
-		{collyrobots.MaxCrawlDelay(5 * time.Second), collyrobots.MaxCrawlDelay(0)},
-		{collyrobots.SkipCrawlDelayAbove(5 * time.Second), collyrobots.SkipCrawlDelayAbove(0)},
-		{collyrobots.Jitter(1), collyrobots.Jitter(0)},
-		{collyrobots.AdaptiveDelay(50), collyrobots.AdaptiveDelay(0)},
-		{collyrobots.MaxInFlightPerHost(3), collyrobots.MaxInFlightPerHost(0)},
-		{collyrobots.RetryThrottled(1), collyrobots.RetryThrottled(0)},
-		{collyrobots.StopAfterRefusals(1), collyrobots.StopAfterRefusals(0)},
-		{collyrobots.MaxPagesPerHost(2), collyrobots.MaxPagesPerHost(0)},
+// TestSwitchedOff crawls a host with an option that is switched off in ForHosts, or by a later
+// option. The host must get the same requests as without the option. It must get others with the
+// option alone, because the option has an effect on this site.
+func TestSwitchedOff(t *testing.T) {
+	google := options{collyrobots.Dialect(dialect.Google())}
+	trains := options{collyrobots.Purpose(usage.TrainAI)}
+	for _, test := range []struct {
+		on, off collyrobots.Option
+		needs   options
+	}{
+		{on: collyrobots.MinDelay(20 * time.Second), off: collyrobots.MinDelay(0)},
+		{on: collyrobots.MaxCrawlDelay(5 * time.Second), off: collyrobots.MaxCrawlDelay(0)},
+		{on: collyrobots.SkipCrawlDelayAbove(5 * time.Second), off: collyrobots.SkipCrawlDelayAbove(0)},
+		{on: collyrobots.Jitter(1), off: collyrobots.Jitter(0)},
+		{on: collyrobots.AdaptiveDelay(50), off: collyrobots.AdaptiveDelay(0)},
+		{on: collyrobots.MaxInFlightPerHost(3), off: collyrobots.MaxInFlightPerHost(0)},
+		{on: collyrobots.RetryThrottled(1), off: collyrobots.RetryThrottled(0)},
+		{on: collyrobots.StopAfterRefusals(1), off: collyrobots.StopAfterRefusals(0)},
+		{on: collyrobots.MaxPagesPerHost(2), off: collyrobots.MaxPagesPerHost(0)},
+		{on: collyrobots.HonorDelays(true), off: collyrobots.HonorDelays(false), needs: google},
+		{on: collyrobots.DelayFromEnd(true), off: collyrobots.DelayFromEnd(false)},
+		{on: collyrobots.EnforceUsage(true), off: collyrobots.EnforceUsage(false), needs: trains},
+		{on: collyrobots.EnforceNofollow(true), off: collyrobots.EnforceNofollow(false)},
+		{on: collyrobots.TDMRep(true), off: collyrobots.TDMRep(false)},
+		{on: collyrobots.DryRun(true), off: collyrobots.DryRun(false)},
 	} {
 		t.Run(test.on.String(), func(t *testing.T) {
-			without := crawled(t)
-			switchedOff := crawled(t, test.on, collyrobots.ForHosts("a.test", test.off))
-			if switchedOff != without {
-				t.Errorf("with %v: %s\nwithout the option: %s", test.off, switchedOff, without)
+			crawl := func(more ...collyrobots.Option) string {
+				return crawled(t, append(slices.Clip(test.needs), more...)...)
 			}
-			if with := crawled(t, test.on); with == without {
+			without := crawl()
+			if got := crawl(test.on, test.off); got != without {
+				t.Errorf("with a later %v: %s\nwithout the option: %s", test.off, got, without)
+			}
+			if with := crawl(test.on); with == without {
 				t.Errorf("%v has no effect: %s", test.on, with)
+			}
+			if test.on.String() == "DryRun(true)" {
+				return // no option of hosts
+			}
+			if got := crawl(test.on, collyrobots.ForHosts("a.test", test.off)); got != without {
+				t.Errorf("with %v for the host: %s\nwithout the option: %s", test.off, got, without)
 			}
 		})
 	}
@@ -290,7 +309,8 @@ func TestZeroSwitchesOff(t *testing.T) {
 // crawled crawls a site and returns the requests that it got.
 func crawled(t *testing.T, opts ...collyrobots.Option) (requests string) {
 	site := robotstest.Site{
-		"/robots.txt": "User-agent: *\nCrawl-delay: 10\nDisallow: /x\n",
+		"/robots.txt": "User-agent: *\nCrawl-delay: 10\nDisallow: /x\nContent-Usage: /2 train-ai=n\n",
+		"/links":      `<html><a rel="nofollow" href="/nofollow">`,
 		"/slow": func(w http.ResponseWriter, _ *http.Request) {
 			time.Sleep(15 * time.Second)
 			fmt.Fprint(w, "x")
@@ -303,7 +323,8 @@ func crawled(t *testing.T, opts ...collyrobots.Option) (requests string) {
 		c := kit.Start(t, web, kit.Async, opts...)
 		c.Impolite = true // MaxCrawlDelay shortens the delay
 		c.SetRequestTimeout(time.Minute)
-		for _, page := range []string{"slow", "1", "refused", "2", "busy"} {
+		c.OnHTML("a", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+		for _, page := range []string{"slow", "1", "refused", "2", "links", "x", "busy"} {
 			c.Visit("http://a.test/" + page)
 			time.Sleep(time.Millisecond)
 		}
@@ -330,9 +351,9 @@ func TestContradictions(t *testing.T) {
 		{"WhenForbidden", options{ignore, collyrobots.WhenForbidden(collyrobots.DenyAll)}},
 		{"WhenUnreachable", options{file, collyrobots.WhenUnreachable(collyrobots.DenyAll)}},
 		{"WhenForbidden", options{file, collyrobots.WhenForbidden(collyrobots.DenyAll)}},
-		{"HonorDelays", options{ignore, collyrobots.HonorDelays()}},
-		{"EnforceUsage", options{ignore, collyrobots.Purpose(usage.Search), collyrobots.EnforceUsage()}},
-		{"TDMRep", options{ignore, collyrobots.TDMRep()}},
+		{"HonorDelays", options{ignore, collyrobots.HonorDelays(true)}},
+		{"EnforceUsage", options{ignore, collyrobots.Purpose(usage.Search), collyrobots.EnforceUsage(true)}},
+		{"TDMRep", options{ignore, collyrobots.TDMRep(true)}},
 		{"MaxCrawlDelay", options{collyrobots.MinDelay(2 * time.Second), collyrobots.MaxCrawlDelay(time.Second)}},
 		{"SkipCrawlDelayAbove", options{collyrobots.MinDelay(2 * time.Second), collyrobots.SkipCrawlDelayAbove(time.Second)}},
 		{"MaxCrawlDelay", options{collyrobots.SkipCrawlDelayAbove(time.Second), collyrobots.MaxCrawlDelay(time.Second)}},
@@ -354,6 +375,9 @@ func TestContradictions(t *testing.T) {
 			wantFault(t, newError(test.opts...), test.option)
 		}
 	}
+	if err := newError(ignore, collyrobots.HonorDelays(false), collyrobots.TDMRep(true), collyrobots.TDMRep(false)); err != nil {
+		t.Errorf("flags that are off: %v", err)
+	}
 }
 
 // TestOptionsAreLogged checks that New logs the options in force at debug level, in one record
@@ -363,7 +387,7 @@ func TestOptionsAreLogged(t *testing.T) {
 	logger := slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	denied := collyrobots.OnDenied(func(*colly.Request, error) {})
 	p, err := collyrobots.New(collyrobots.Logger(logger),
-		collyrobots.Polite(), collyrobots.MinDelay(2*time.Second), collyrobots.Jitter(0), collyrobots.HonorDelays(), denied, denied,
+		collyrobots.Polite(), collyrobots.MinDelay(2*time.Second), collyrobots.Jitter(0), collyrobots.HonorDelays(true), denied, denied,
 		collyrobots.SignRequests(newSigner(t)),
 		collyrobots.ForHosts("a.test", collyrobots.RobotsTxt([]byte("User-agent: *\nDisallow: /secret\n")), collyrobots.MinDelay(0)),
 		collyrobots.ForHosts("b.test", collyrobots.MaxPagesPerHost(5)))
@@ -376,7 +400,7 @@ func TestOptionsAreLogged(t *testing.T) {
 	}
 	kit.Must(t, json.Unmarshal(log.Bytes(), &record))
 	want := map[string]string{
-		"Logger": "...", "MinDelay": "2s", "Jitter": "0", "AdaptiveDelay": "1", "StopAfterRefusals": "5", "RetryThrottled": "3", "HonorDelays": "",
+		"Logger": "...", "MinDelay": "2s", "Jitter": "0", "AdaptiveDelay": "1", "StopAfterRefusals": "5", "RetryThrottled": "3", "HonorDelays": "true",
 		"OnDenied": "...; ...", "SignRequests": "...",
 		"ForHosts": `"a.test", RobotsTxt(...), MinDelay(0s); "b.test", MaxPagesPerHost(5)`,
 	}

@@ -169,7 +169,7 @@ func TestHostWithoutDelay(t *testing.T) {
 	}{
 		"no delay": {nil, 1},
 		"MinDelay": {[]collyrobots.Option{collyrobots.MinDelay(time.Millisecond)}, 0},
-		"dry run":  {[]collyrobots.Option{collyrobots.DryRun()}, 0},
+		"dry run":  {[]collyrobots.Option{collyrobots.DryRun(true)}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // otherwise the gaps of slow.test would be too short on a busy machine

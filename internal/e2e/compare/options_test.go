@@ -39,12 +39,12 @@ var hostChoices = []choice{
 	{10, func(d draw) collyrobots.Option {
 		return collyrobots.SkipCrawlDelayAbove(d.between(500*time.Millisecond, 6*time.Second))
 	}},
-	{5, func(draw) collyrobots.Option { return collyrobots.HonorDelays() }},
+	{5, func(draw) collyrobots.Option { return collyrobots.HonorDelays(true) }},
 	{14, func(d draw) collyrobots.Option {
 		return collyrobots.CrawlHours(pick(d, "22:00", "00:00", "12:30"), pick(d, "06:00", "13:00", "23:59"), time.UTC)
 	}},
 	{8, func(d draw) collyrobots.Option { return collyrobots.AdaptiveDelay(pick(d, 0.5, 1, 4)) }},
-	{7, func(draw) collyrobots.Option { return collyrobots.DelayFromEnd() }},
+	{7, func(draw) collyrobots.Option { return collyrobots.DelayFromEnd(true) }},
 	{6, func(d draw) collyrobots.Option { return collyrobots.MaxInFlightPerHost(1 + d.IntN(3)) }},
 	{8, func(d draw) collyrobots.Option {
 		return collyrobots.MaxBackOff(pick(d, 0, time.Second, 20*time.Second))
@@ -67,15 +67,15 @@ var hostChoices = []choice{
 	{4, func(d draw) collyrobots.Option {
 		return collyrobots.Purpose(some(d, 1+d.IntN(2), usage.Search, usage.AIUse, usage.TrainAI)...)
 	}},
-	{10, func(draw) collyrobots.Option { return collyrobots.EnforceUsage() }},
-	{8, func(draw) collyrobots.Option { return collyrobots.TDMRep() }},
-	{5, func(draw) collyrobots.Option { return collyrobots.EnforceNofollow() }},
+	{10, func(draw) collyrobots.Option { return collyrobots.EnforceUsage(true) }},
+	{8, func(draw) collyrobots.Option { return collyrobots.TDMRep(true) }},
+	{5, func(draw) collyrobots.Option { return collyrobots.EnforceNofollow(true) }},
 	{30, func(draw) collyrobots.Option { return collyrobots.IgnoreRobotsWithPermission() }},
 }
 
 // crawlChoices are options that apply to a whole crawl.
 var crawlChoices = []choice{
-	{15, func(draw) collyrobots.Option { return collyrobots.DryRun() }},
+	{15, func(draw) collyrobots.Option { return collyrobots.DryRun(true) }},
 	{8, func(d draw) collyrobots.Option {
 		return collyrobots.Shadow(some(d, 1+d.IntN(2), dialect.RFC9309(), dialect.Google(), dialect.Yandex(), dialect.Seznam(), dialect.Original1994())...)
 	}},
@@ -170,7 +170,7 @@ func (w *world) options(d draw) []collyrobots.Option {
 		opts = append(opts, collyrobots.ForHosts(pattern, inner...))
 	}
 	if d.in(60) { // New reports the faults
-		opts = append(opts, collyrobots.MinDelay(-1), collyrobots.ForHosts("http://x", collyrobots.MaxPagesPerHost(-2)), collyrobots.EnforceUsage())
+		opts = append(opts, collyrobots.MinDelay(-1), collyrobots.ForHosts("http://x", collyrobots.MaxPagesPerHost(-2)), collyrobots.EnforceUsage(true))
 	}
 	return append(w.newer(), opts...)
 }

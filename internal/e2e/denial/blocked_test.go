@@ -49,8 +49,8 @@ func TestOnlyRobotsIsErrRobotsTxtBlocked(t *testing.T) {
 		"refuse.test": {"/0": 403},
 	}
 	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.SkipCrawlDelayAbove(time.Minute), collyrobots.StopAfterRefusals(1), collyrobots.EnforceNofollow(),
-			collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(),
+		c := kit.Start(t, web, nil, collyrobots.SkipCrawlDelayAbove(time.Minute), collyrobots.StopAfterRefusals(1), collyrobots.EnforceNofollow(true),
+			collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(true),
 			collyrobots.ForHosts("budget.test", collyrobots.MaxPagesPerHost(1)),
 			collyrobots.ForHosts("down.test", collyrobots.Dialect(dialect.CocCoc())))
 		c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })

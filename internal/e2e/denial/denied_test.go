@@ -178,7 +178,7 @@ func TestRetriesInDryRun(t *testing.T) {
 			kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /\n", "*": robotstest.Page(), "/404": 404}}, func(t *testing.T, web *robotstest.Web) {
 				var mu sync.Mutex
 				denials := map[string]int{}
-				c := kit.Start(t, web, options, collyrobots.DryRun(), collyrobots.OnDenied(func(r *colly.Request, _ error) {
+				c := kit.Start(t, web, options, collyrobots.DryRun(true), collyrobots.OnDenied(func(r *colly.Request, _ error) {
 					mu.Lock()
 					denials[r.URL.Path]++
 					n := denials[r.URL.Path]

@@ -41,7 +41,7 @@ func TestDryRunReportsFirstDenial(t *testing.T) {
 			sites := robotstest.Sites{"a.test": {"/robots.txt": robots, "/slow": slow, "/1": robotstest.Page()}}
 			kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
 				var called atomic.Int32
-				c := kit.Start(t, web, kit.Async, collyrobots.DryRun(), collyrobots.OnDenied(func(r *colly.Request, _ error) {
+				c := kit.Start(t, web, kit.Async, collyrobots.DryRun(true), collyrobots.OnDenied(func(r *colly.Request, _ error) {
 					if r.URL.Path == "/1" {
 						called.Add(1)
 					}

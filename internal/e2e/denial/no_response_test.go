@@ -50,7 +50,7 @@ func TestHeadersWithoutResponse(t *testing.T) {
 		"a rule for a redirect":          {url: "http://a.test/moved"},
 		"no robots.txt":                  {url: "http://down.test/"},
 		"a delay":                        {url: "http://slow.test/", options: []collyrobots.Option{collyrobots.SkipCrawlDelayAbove(time.Minute)}},
-		"a long wait of a redirect":      {url: "http://a.test/far", options: []collyrobots.Option{collyrobots.ForHosts("slow.test", collyrobots.RobotsTxt([]byte("User-agent: *\nVisit-time: 2200-2300\n")), collyrobots.HonorDelays())}},
+		"a long wait of a redirect":      {url: "http://a.test/far", options: []collyrobots.Option{collyrobots.ForHosts("slow.test", collyrobots.RobotsTxt([]byte("User-agent: *\nVisit-time: 2200-2300\n")), collyrobots.HonorDelays(true))}},
 		"a private address":              {url: "http://a.test/private"},
 		"another shard":                  {url: "http://a.test/", options: []collyrobots.Option{collyrobots.ShardByHost(2, 1-shard)}},
 		"MaxPagesPerHost":                {url: "http://a.test/2", options: []collyrobots.Option{collyrobots.MaxPagesPerHost(1)}, prepare: func(c *colly.Collector, _ *collyrobots.Plugin) { c.Visit("http://a.test/1"); c.Wait() }},

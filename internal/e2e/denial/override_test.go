@@ -73,7 +73,7 @@ func TestRobotsTxtAndIgnore(t *testing.T) {
 		})
 	}
 	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, "")}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.DryRun(), withOwnFile(ownFile))
+		c := kit.Start(t, web, nil, collyrobots.DryRun(true), withOwnFile(ownFile))
 		c.Impolite = true
 		c.Visit("http://a.test/2")
 		kit.WantURIs(t, web, "a.test", "/2")

@@ -198,7 +198,7 @@ func TestVisitReturnsDenial(t *testing.T) {
 			kit.InBubble(t, robotstest.Sites{"a.test": a}, func(t *testing.T, web *robotstest.Web) {
 				var opts []collyrobots.Option
 				if tc.name == "a dry run" {
-					opts = append(opts, collyrobots.DryRun())
+					opts = append(opts, collyrobots.DryRun(true))
 				}
 				c := kit.Start(t, web, nil, opts...)
 				c.Impolite = opts != nil

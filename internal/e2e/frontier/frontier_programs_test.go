@@ -265,7 +265,7 @@ func TestFrontierPrograms(t *testing.T) {
 			schedule: "0s /robots.txt, 2s /0", states: "done: /0",
 		},
 		"DryRun": {
-			opts: []collyrobots.Option{collyrobots.DryRun()},
+			opts: []collyrobots.Option{collyrobots.DryRun(true)},
 			run: func(t *testing.T, c *kit.Crawl, store *kit.MemoryStore) {
 				c.Impolite = true
 				visitInTurn(t, c, "/0", "/closed", "/1")

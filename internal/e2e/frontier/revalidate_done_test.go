@@ -269,7 +269,7 @@ func TestUnchangedWithOtherOptions(t *testing.T) {
 			unchanged: 1, requests: "GET /1 = 200",
 		},
 		"the tags of the page": {
-			header: `ETag: "1"; X-Robots-Tag: noindex, nofollow`, options: []collyrobots.Option{collyrobots.EnforceNofollow()}, visits: "/1 /2",
+			header: `ETag: "1"; X-Robots-Tag: noindex, nofollow`, options: []collyrobots.Option{collyrobots.EnforceNofollow(true)}, visits: "/1 /2",
 			unchanged: 2, requests: `GET /1 "1" = 304, GET /2 "1" = 304`,
 		},
 		"a compressed page": {

@@ -283,7 +283,7 @@ func TestNotConditional(t *testing.T) {
 			},
 			want: "GET / = 200",
 		},
-		"a dry run":                   {options: []collyrobots.Option{collyrobots.DryRun()}, visit: (*visitor).visit, want: "GET / = 200"},
+		"a dry run":                   {options: []collyrobots.Option{collyrobots.DryRun(true)}, visit: (*visitor).visit, want: "GET / = 200"},
 		"another host has the option": {options: []collyrobots.Option{collyrobots.ForHosts("a.test"), collyrobots.ForHosts("b.test", collyrobots.Revalidate(collyrobots.Revalidation{}))}, visit: (*visitor).visit, want: `GET / "1" = 304`},
 		"a client": {
 			visit: func(v *visitor) error {

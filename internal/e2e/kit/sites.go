@@ -71,7 +71,7 @@ const (
 
 // Training are the options of a crawl for the training of models.
 func Training(more ...collyrobots.Option) []collyrobots.Option {
-	return append([]collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(), collyrobots.TDMRep()}, more...)
+	return append([]collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(true), collyrobots.TDMRep(true)}, more...)
 }
 
 // Shop returns a site whose pages are found only through its sitemaps.

@@ -156,7 +156,7 @@ func TestOwnRequestsKeepCredentialsAtTheirHost(t *testing.T) {
 	redirects["/second"] = "https://third.test/third"
 	sites["third.test"] = robotstest.Site{"/robots.txt": kit.Drop, "*": kit.ReservedAll}
 	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.TDMRep(), collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.ScopeAny}))
+		c := kit.Start(t, web, nil, collyrobots.TDMRep(true), collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.ScopeAny}))
 		c.Impolite = true
 		kit.Must(t, c.SetCookies("http://a.test/", []*http.Cookie{{Name: "session", Value: "secret"}}))
 		header := http.Header{

@@ -105,7 +105,7 @@ func TestDryRunIsNotLedToPrivateAddress(t *testing.T) {
 
 func testDryRunIsNotLedToPrivateAddress(t *testing.T, start kit.Starter) {
 	kit.InBubble(t, sitesLeadingTo("10.0.0.1"), func(t *testing.T, web *robotstest.Web) {
-		c := start(t, web, nil, collyrobots.DryRun(), collyrobots.FollowSitemaps(collyrobots.Feed{}))
+		c := start(t, web, nil, collyrobots.DryRun(true), collyrobots.FollowSitemaps(collyrobots.Feed{}))
 		for _, url := range []string{"http://a.test/", "http://a.test/redirect", "http://b.test/"} {
 			c.Visit(url)
 		}

@@ -113,7 +113,7 @@ func TestStartedHasDecision(t *testing.T) {
 			h := kit.Hear(report.EventStarted)
 			opts := []collyrobots.Option{h.On(), collyrobots.RetryThrottled(1)}
 			if dry {
-				opts = append(opts, collyrobots.DryRun())
+				opts = append(opts, collyrobots.DryRun(true))
 			}
 			c := kit.Start(t, web, nil, opts...)
 			c.Impolite = dry

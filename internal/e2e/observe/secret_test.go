@@ -73,7 +73,7 @@ func TestPasswordsAreNeverPrinted(t *testing.T) {
 						collyrobots.FollowSitemaps(collyrobots.Feed{Since: time.Now(), WellKnown: true, Resume: true}),
 					}
 					if dry {
-						opts = append(opts, collyrobots.DryRun())
+						opts = append(opts, collyrobots.DryRun(true))
 					}
 					c := kit.Start(t, web, options, opts...).Follow()
 					c.Impolite = true

@@ -24,7 +24,7 @@ func TestJitterOnTheWire(t *testing.T) {
 	}{
 		{"MinDelay", kit.NoDenys, []collyrobots.Option{collyrobots.MinDelay(s), collyrobots.Jitter(0.5)}, s, 3 * s / 2},
 		{"Crawl-delay", crawl, []collyrobots.Option{collyrobots.Jitter(1)}, 2 * s, 4 * s},
-		{"Request-rate", "User-agent: *\nRequest-rate: 1/3\n", []collyrobots.Option{collyrobots.Jitter(1), collyrobots.HonorDelays()}, 3 * s, 6 * s},
+		{"Request-rate", "User-agent: *\nRequest-rate: 1/3\n", []collyrobots.Option{collyrobots.Jitter(1), collyrobots.HonorDelays(true)}, 3 * s, 6 * s},
 		{"MaxCrawlDelay", crawl, []collyrobots.Option{collyrobots.MaxCrawlDelay(s), collyrobots.Jitter(1)}, s, 2 * s},
 		{"PaceBy", crawl, []collyrobots.Option{collyrobots.PaceBy(collyrobots.ByDomain), collyrobots.Jitter(1)}, 2 * s, 4 * s},
 		{"ForHosts", crawl, []collyrobots.Option{collyrobots.ForHosts("a.*", collyrobots.Jitter(0.5))}, 2 * s, 3 * s},
@@ -33,7 +33,7 @@ func TestJitterOnTheWire(t *testing.T) {
 		{"Frontier", crawl, []collyrobots.Option{collyrobots.Jitter(1)}, 2 * s, 4 * s},
 		{"SharedPace", crawl, []collyrobots.Option{collyrobots.Jitter(1)}, 2 * s, 4 * s},
 		{"no delay", kit.NoDenys, []collyrobots.Option{collyrobots.Jitter(1)}, 0, 0},
-		{"a dry run", crawl, []collyrobots.Option{collyrobots.Jitter(1), collyrobots.DryRun()}, 0, 0},
+		{"a dry run", crawl, []collyrobots.Option{collyrobots.Jitter(1), collyrobots.DryRun(true)}, 0, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(8, test.robots)}, func(t *testing.T, web *robotstest.Web) {

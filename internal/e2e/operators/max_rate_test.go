@@ -37,7 +37,7 @@ func TestMaxRateOnTheWire(t *testing.T) {
 		{"CrawlHours", kit.NoDenys, []collyrobots.Option{collyrobots.CrawlHours("06:00", "07:00", time.UTC)}, "0 1 2 21600 21601 21602 21603 21604 21605"},
 		{"off", kit.NoDenys, []collyrobots.Option{collyrobots.MaxRate(0, 0)}, "0 0 0 0 0 0 0 0 0"},
 		{"rate.Inf", kit.NoDenys, []collyrobots.Option{collyrobots.MaxRate(rate.Inf, 1)}, "0 0 0 0 0 0 0 0 0"},
-		{"a dry run", delay, []collyrobots.Option{collyrobots.DryRun()}, "0 0 0 0 0 0 0 0 0"},
+		{"a dry run", delay, []collyrobots.Option{collyrobots.DryRun(true)}, "0 0 0 0 0 0 0 0 0"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			sites := robotstest.Sites{}

@@ -182,7 +182,7 @@ func testUncacheableFileIsReadOnceForEachPage(t *testing.T, start kit.Starter) {
 	}{
 		"Crawl-delay":  {delay: "Crawl-delay: 90\n"},
 		"MinDelay":     {options: []collyrobots.Option{collyrobots.MinDelay(90 * time.Second)}},
-		"DelayFromEnd": {delay: "Crawl-delay: 90\n", options: []collyrobots.Option{collyrobots.DelayFromEnd()}},
+		"DelayFromEnd": {delay: "Crawl-delay: 90\n", options: []collyrobots.Option{collyrobots.DelayFromEnd(true)}},
 	}
 	for name, tc := range cases {
 		for mode, options := range map[string][]colly.CollectorOption{"sync": nil, "async": kit.Async} {

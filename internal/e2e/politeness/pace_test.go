@@ -145,7 +145,7 @@ func testRequestsInFlight(t *testing.T, start kit.Starter) {
 		{"one under a delay", "User-agent: *\nCrawl-delay: 0.1", nil, 1, 300 * time.Millisecond},
 		{"MaxInFlightPerHost", "User-agent: *\nCrawl-delay: 0.1", []collyrobots.Option{collyrobots.MaxInFlightPerHost(2)}, 2, 100 * time.Millisecond},
 		{"MaxInFlightPerHost without a delay", kit.NoDenys, []collyrobots.Option{collyrobots.MaxInFlightPerHost(3)}, 3, 0},
-		{"DelayFromEnd", "User-agent: *\nCrawl-delay: 0.1", []collyrobots.Option{collyrobots.DelayFromEnd()}, 1, 400 * time.Millisecond},
+		{"DelayFromEnd", "User-agent: *\nCrawl-delay: 0.1", []collyrobots.Option{collyrobots.DelayFromEnd(true)}, 1, 400 * time.Millisecond},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {

@@ -148,7 +148,7 @@ func TestGroupsUnderAttack(t *testing.T) {
 			"plain":                nil,
 			"MaxInFlightPerHost 1": {collyrobots.MaxInFlightPerHost(1)},
 			"MaxInFlightPerHost 3": {collyrobots.MaxInFlightPerHost(3), collyrobots.RetryThrottled(2)},
-			"from the end":         {collyrobots.DelayFromEnd()},
+			"from the end":         {collyrobots.DelayFromEnd(true)},
 			"sitemaps":             {collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.ScopeAny, Window: 4})},
 			"retries":              {collyrobots.RetryThrottled(2)},
 			"adaptive":             {collyrobots.AdaptiveDelay(2)},

@@ -161,9 +161,9 @@ func countingSettings(t *testing.T, seed int) (options []colly.CollectorOption, 
 		opt    func() collyrobots.Option
 	}{
 		{4, 1, func() collyrobots.Option { return collyrobots.SharedPace(kit.Shared(t)) }},
-		{5, 2, collyrobots.DryRun},
+		{5, 2, func() collyrobots.Option { return collyrobots.DryRun(true) }},
 		{7, 3, func() collyrobots.Option {
-			return collyrobots.ForHosts("*", collyrobots.MinDelay(time.Second), collyrobots.DelayFromEnd())
+			return collyrobots.ForHosts("*", collyrobots.MinDelay(time.Second), collyrobots.DelayFromEnd(true))
 		}},
 		{7, 4, func() collyrobots.Option { return collyrobots.MaxInFlightPerHost(2) }},
 		{6, 5, func() collyrobots.Option { return collyrobots.ShardByHost(2, 0) }},

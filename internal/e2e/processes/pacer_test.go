@@ -68,7 +68,7 @@ func TestProcessesShareOnePace(t *testing.T) {
 	}{
 		"Crawl-delay":            {"User-agent: *\nCrawl-delay: 10\n", nil, 10 * time.Second},
 		"MinDelay":               {kit.NoDenys, []collyrobots.Option{collyrobots.MinDelay(time.Second)}, time.Second},
-		"DelayFromEnd":           {kit.NoDenys, []collyrobots.Option{collyrobots.MinDelay(time.Second), collyrobots.DelayFromEnd()}, time.Second},
+		"DelayFromEnd":           {kit.NoDenys, []collyrobots.Option{collyrobots.MinDelay(time.Second), collyrobots.DelayFromEnd(true)}, time.Second},
 		"MaxInFlightPerHost":     {kit.NoDenys, []collyrobots.Option{collyrobots.MinDelay(time.Second), collyrobots.MaxInFlightPerHost(3)}, time.Second},
 		"longer than a lease":    {"User-agent: *\nCrawl-delay: 100\n", nil, 100 * time.Second},
 		"shorter than a request": {"User-agent: *\nCrawl-delay: 0.01\n", nil, 10 * time.Millisecond},
@@ -468,7 +468,7 @@ func TestDryRunDoesNotUsePacer(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(3, kit.NoDenys)}, func(t *testing.T, web *robotstest.Web) {
 		p := kit.Shared(t)
 		p.Bad = "asked"
-		c := kit.Start(t, web, nil, collyrobots.SharedPace(p), collyrobots.DryRun())
+		c := kit.Start(t, web, nil, collyrobots.SharedPace(p), collyrobots.DryRun(true))
 		c.Impolite = true
 		if err := c.Visit("http://a.test/0"); err != nil || p.Asked != 0 {
 			t.Errorf("got %v; the Pacer was asked %d times, want 0", err, p.Asked)

@@ -114,7 +114,7 @@ func TestForeignHosts(t *testing.T) {
 		hosts[0]: {"/robots.txt": kit.NoDenys, "/": robotstest.Page(foreign + "/linked"), "/redirect": robotstest.Redirect(foreign + "/target")},
 		hosts[1]: robotstest.Pages(5, kit.NoDenys),
 	})
-	for name, opts := range map[string][]collyrobots.Option{"": nil, "dry run": {collyrobots.DryRun()}} {
+	for name, opts := range map[string][]collyrobots.Option{"": nil, "dry run": {collyrobots.DryRun(true)}} {
 		t.Run(name, func(t *testing.T) {
 			c := kit.Start(t, web, nil, append(opts, collyrobots.ShardByHost(2, 0))...).Follow()
 			wantForeign(t, c.Visit(foreign+"/1"), foreign+"/1", 1, 2)

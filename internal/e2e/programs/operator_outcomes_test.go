@@ -108,7 +108,7 @@ var operatorPrograms = []program{
 		}},
 	{name: "retries pages over the budget without a bound", outcomes: "budget: /1 x10 /2 x10; failed 500: /1 x3",
 		aborts: 2, sites: func() robotstest.Sites { return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": 500}} }, options: func(*kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.MaxPagesPerHost(3), collyrobots.EnforceNofollow()}
+			return []collyrobots.Option{collyrobots.MaxPagesPerHost(3), collyrobots.EnforceNofollow(true)}
 		}, run: func(p *kit.Run) {
 			c := p.Collector()
 			c.OnError(func(r *colly.Response, err error) { r.Request.Retry() })
@@ -129,7 +129,7 @@ var operatorPrograms = []program{
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "/": robotstest.Page("/1", "/2"), "/1": withETag(nofollow("/3")), "/2": withETag(robotstest.Page("/4", "/closed")), "/4": withETag(robotstest.Page())}}
 		},
 		options: func(p *kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{revalidate(p), collyrobots.EnforceNofollow()}
+			return []collyrobots.Option{revalidate(p), collyrobots.EnforceNofollow(true)}
 		}, run: func(p *kit.Run) {
 			for range 2 {
 				c := p.New()
@@ -173,7 +173,7 @@ var operatorPrograms = []program{
 		return robotstest.Sites{"a.test": {"/robots.txt": 404, "*": fresh(robotstest.Page("/x"))}}
 	},
 		options: func(p *kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{skipFresh(p), collyrobots.EnforceNofollow()}
+			return []collyrobots.Option{skipFresh(p), collyrobots.EnforceNofollow(true)}
 		}, run: func(p *kit.Run) {
 			for range 2 {
 				c := p.New()
@@ -213,7 +213,7 @@ var operatorPrograms = []program{
 				io.WriteString(w, "<html><a href='/2' rel=nofollow>x")
 			})}}
 		}, options: func(p *kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{skipFresh(p), collyrobots.EnforceNofollow()}
+			return []collyrobots.Option{skipFresh(p), collyrobots.EnforceNofollow(true)}
 		}, run: func(p *kit.Run) {
 			for range 2 {
 				c := p.New(colly.DetectCharset())
@@ -226,7 +226,7 @@ var operatorPrograms = []program{
 		sites: func() robotstest.Sites {
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "/": nofollow("/1") + robotstest.Page("/2"), "/2": robotstest.Page("/1"), "*": "x"}}
 		},
-		options: func(*kit.Run) []collyrobots.Option { return []collyrobots.Option{collyrobots.EnforceNofollow()} }, run: func(p *kit.Run) {
+		options: func(*kit.Run) []collyrobots.Option { return []collyrobots.Option{collyrobots.EnforceNofollow(true)} }, run: func(p *kit.Run) {
 			c := p.Collector()
 			kit.Must(p.T, c.SetStorage(&storage.InMemoryStorage{}))
 			p.Attach(p.Count(c))
@@ -238,7 +238,7 @@ var operatorPrograms = []program{
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "/": nofollow("/1", "/2"), "*": "x"}}
 		},
 		options: func(*kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.EnforceNofollow(), collyrobots.MaxPagesPerHost(2)}
+			return []collyrobots.Option{collyrobots.EnforceNofollow(true), collyrobots.MaxPagesPerHost(2)}
 		}, run: func(p *kit.Run) {
 			c := p.New()
 			detail := p.New()
@@ -272,7 +272,7 @@ var operatorPrograms = []program{
 			return robotstest.Sites{"a.test": {"/robots.txt": robotstest.Redirect("http://www.a.test/robots.txt"), kit.TDMURI: robotstest.Redirect("http://www.a.test" + kit.TDMURI), "*": "x"}, "www.a.test": {"/robots.txt": twoSeconds, kit.TDMURI: kit.ReservedAll, "*": "x"}}
 		},
 		options: func(*kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.PaceBy(collyrobots.ByDomain), collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(), collyrobots.TDMRep(), collyrobots.DelayFromEnd()}
+			return []collyrobots.Option{collyrobots.PaceBy(collyrobots.ByDomain), collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(true), collyrobots.TDMRep(true), collyrobots.DelayFromEnd(true)}
 		}, run: func(p *kit.Run) {
 			c := p.New(kit.Async...)
 			visit(c, "/1", "http://www.a.test/1")
@@ -281,7 +281,7 @@ var operatorPrograms = []program{
 	{name: "shutdown while the hosts are closed", outcomes: "canceled: /1 /2 /3",
 		sites: func() robotstest.Sites { return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": "x"}} },
 		options: func(*kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.CrawlHours("05:00", "06:00", time.UTC), collyrobots.MaxPagesPerHost(2), collyrobots.Purpose(usage.Search), collyrobots.TDMRep()}
+			return []collyrobots.Option{collyrobots.CrawlHours("05:00", "06:00", time.UTC), collyrobots.MaxPagesPerHost(2), collyrobots.Purpose(usage.Search), collyrobots.TDMRep(true)}
 		}, run: func(p *kit.Run) {
 			ctx, cancel := context.WithCancel(context.Background())
 			c := p.New(colly.Async(), colly.StdlibContext(ctx))
@@ -327,7 +327,7 @@ var operatorPrograms = []program{
 			return robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /", "/": nofollow("/x"), "*": "x"}}
 		}, impolite: true,
 		options: func(*kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(), collyrobots.TDMRep(), collyrobots.EnforceNofollow(), collyrobots.ForHosts("a.test", collyrobots.RobotsTxt([]byte("User-agent: *\nCrawl-delay: 3\nContent-Usage: train-ai=y\nContent-Usage: /ai train-ai=n\nDisallow: /closed\n")), collyrobots.MaxPagesPerHost(2))}
+			return []collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(true), collyrobots.TDMRep(true), collyrobots.EnforceNofollow(true), collyrobots.ForHosts("a.test", collyrobots.RobotsTxt([]byte("User-agent: *\nCrawl-delay: 3\nContent-Usage: train-ai=y\nContent-Usage: /ai train-ai=n\nDisallow: /closed\n")), collyrobots.MaxPagesPerHost(2))}
 		}, run: func(p *kit.Run) {
 			c := p.New()
 			follow(c)
@@ -365,7 +365,7 @@ var operatorPrograms = []program{
 				io.WriteString(w, robotstest.Page("/2"))
 			}), "*": "x"}}
 		}, options: func(*kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.StopAfterRefusals(2), collyrobots.EnforceNofollow(), collyrobots.MaxPagesPerHost(4)}
+			return []collyrobots.Option{collyrobots.StopAfterRefusals(2), collyrobots.EnforceNofollow(true), collyrobots.MaxPagesPerHost(4)}
 		}, run: func(p *kit.Run) {
 			c := p.Collector()
 			c.ParseHTTPErrorResponse = true
@@ -378,7 +378,7 @@ var operatorPrograms = []program{
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "*": fresh(robotstest.Page())}}
 		},
 		options: func(p *kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{skipFresh(p), collyrobots.MaxPagesPerHost(2), collyrobots.EnforceNofollow()}
+			return []collyrobots.Option{skipFresh(p), collyrobots.MaxPagesPerHost(2), collyrobots.EnforceNofollow(true)}
 		}, run: func(p *kit.Run) {
 			dir, err := os.MkdirTemp("", "cache")
 			kit.Must(p.T, err)
@@ -394,7 +394,7 @@ var operatorPrograms = []program{
 			return robotstest.Sites{"a.test": {"/robots.txt": twoSeconds, "/": nofollow("/1", "/2"), "*": fresh("x")}}
 		}, impolite: true,
 		options: func(p *kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{skipFresh(p), collyrobots.EnforceNofollow(), collyrobots.MaxPagesPerHost(3)}
+			return []collyrobots.Option{skipFresh(p), collyrobots.EnforceNofollow(true), collyrobots.MaxPagesPerHost(3)}
 		}, run: func(p *kit.Run) {
 			c := p.New(colly.AllowURLRevisit())
 			follow(c)

@@ -45,10 +45,10 @@ var quietOptions = []struct {
 		return []collyrobots.Option{collyrobots.Revalidate(collyrobots.Revalidation{SkipFresh: true}), collyrobots.Store(store.NewMemory())}
 	}},
 	{name: "usage", options: func() []collyrobots.Option {
-		return []collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(), collyrobots.TDMRep()}
+		return []collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(true), collyrobots.TDMRep(true)}
 	}},
 	{name: "robots tags", fails: true, options: func() []collyrobots.Option {
-		return []collyrobots.Option{collyrobots.EnforceNofollow()}
+		return []collyrobots.Option{collyrobots.EnforceNofollow(true)}
 	}},
 	{name: "events", fails: true, options: func() []collyrobots.Option {
 		return []collyrobots.Option{collyrobots.OnEveryEvent(func(collyrobots.Event) {})}
@@ -58,16 +58,16 @@ var quietOptions = []struct {
 			[]collyrobots.Option{collyrobots.MaxPagesPerHost(10000), collyrobots.StopAfterRefusals(10000), collyrobots.Revalidate(collyrobots.Revalidation{SkipFresh: true}), collyrobots.Store(store.NewMemory())},
 			[]collyrobots.Option{collyrobots.CrawlHours("00:00", "23:59", time.UTC), collyrobots.AdaptiveDelay(0.0001), collyrobots.PaceBy(collyrobots.ByDomain)},
 			[]collyrobots.Option{collyrobots.WhenUnreachable(collyrobots.AllowAll), collyrobots.WhenForbidden(collyrobots.AllowAll)},
-			[]collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(), collyrobots.TDMRep(), collyrobots.EnforceNofollow()},
+			[]collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(true), collyrobots.TDMRep(true), collyrobots.EnforceNofollow(true)},
 			[]collyrobots.Option{collyrobots.OnEveryEvent(func(collyrobots.Event) {})})
 	}},
 	{name: "strict options in a dry run", options: func() []collyrobots.Option {
 		elsewhere := time.FixedZone("UTC+5", 5*3600)
 		return slices.Concat(
-			[]collyrobots.Option{collyrobots.DryRun(), collyrobots.MaxPagesPerHost(2), collyrobots.StopAfterRefusals(1), collyrobots.Revalidate(collyrobots.Revalidation{SkipFresh: true}), collyrobots.Store(store.NewMemory())},
+			[]collyrobots.Option{collyrobots.DryRun(true), collyrobots.MaxPagesPerHost(2), collyrobots.StopAfterRefusals(1), collyrobots.Revalidate(collyrobots.Revalidation{SkipFresh: true}), collyrobots.Store(store.NewMemory())},
 			[]collyrobots.Option{collyrobots.CrawlHours("00:00", "00:01", elsewhere), collyrobots.AdaptiveDelay(3), collyrobots.PaceBy(collyrobots.ByDomain)},
 			[]collyrobots.Option{collyrobots.WhenUnreachable(collyrobots.DenyAll), collyrobots.WhenForbidden(collyrobots.DenyAll)},
-			[]collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(), collyrobots.TDMRep(), collyrobots.EnforceNofollow()})
+			[]collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(true), collyrobots.TDMRep(true), collyrobots.EnforceNofollow(true)})
 	}},
 }
 
@@ -152,7 +152,7 @@ func TestTransportEndsTDMRequest(t *testing.T) {
 
 // TestSetStorageAfterAttach checks that a warning is logged if links with nofollow count as visited.
 func TestSetStorageAfterAttach(t *testing.T) {
-	for _, options := range [][]collyrobots.Option{nil, {collyrobots.EnforceNofollow()}, {collyrobots.EnforceNofollow(), collyrobots.DryRun()}} {
+	for _, options := range [][]collyrobots.Option{nil, {collyrobots.EnforceNofollow(true)}, {collyrobots.EnforceNofollow(true), collyrobots.DryRun(true)}} {
 		kit.InBubble(t, robotstest.Sites{"a.test": {"*": "x"}}, func(t *testing.T, web *robotstest.Web) {
 			c := kit.Start(t, web, nil, options...)
 			kit.Must(t, c.SetStorage(&storage.InMemoryStorage{}))

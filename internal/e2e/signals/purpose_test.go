@@ -75,7 +75,7 @@ func TestPurposes(t *testing.T) {
 		web := robotstest.New(t, robotstest.Sites{"a.test": {
 			"/robots.txt": "User-agent: *\nDisallow:\nContent-Signal: search=yes, ai-input=no, ai-train=no\n", "/": "x",
 		}})
-		c := kit.Start(t, web, nil, collyrobots.Purpose(tc.purpose...), collyrobots.EnforceUsage())
+		c := kit.Start(t, web, nil, collyrobots.Purpose(tc.purpose...), collyrobots.EnforceUsage(true))
 		if err := c.Visit("http://a.test/"); (err == nil) != tc.allowed {
 			t.Errorf("%s: got error %v, allowed should be %v", tc.name, err, tc.allowed)
 		}
@@ -167,7 +167,7 @@ func TestUsageSources(t *testing.T) {
 			w.WriteHeader(http.StatusUnauthorized)
 		},
 	}})
-	c := kit.Start(t, web, nil, collyrobots.Purpose(usage.AIUse), collyrobots.TDMRep())
+	c := kit.Start(t, web, nil, collyrobots.Purpose(usage.AIUse), collyrobots.TDMRep(true))
 	got := make(map[string]usage.Terms)
 	note := func(r *colly.Response) { got[r.Request.URL.Path] = c.Robots.Usage(r) }
 	c.OnHTML("html", func(e *colly.HTMLElement) { note(e.Response) })
@@ -242,11 +242,11 @@ func TestUsageAtTheTimeOfTheFetch(t *testing.T) {
 func TestUsageForHosts(t *testing.T) {
 	site := robotstest.Site{"/robots.txt": "User-agent: *\nContent-Usage: search=y, train-ai=n\n", "/": "x"}
 	web := robotstest.New(t, robotstest.Sites{"a.test": site, "b.test": site, "c.test": site, "d.test": site})
-	c := kit.Start(t, web, nil, collyrobots.Purpose(usage.TrainAI), collyrobots.TDMRep(),
+	c := kit.Start(t, web, nil, collyrobots.Purpose(usage.TrainAI), collyrobots.TDMRep(true),
 		collyrobots.ForHosts("a.test"),
-		collyrobots.ForHosts("b.test", collyrobots.Purpose(usage.Search), collyrobots.EnforceUsage()),
+		collyrobots.ForHosts("b.test", collyrobots.Purpose(usage.Search), collyrobots.EnforceUsage(true)),
 		collyrobots.ForHosts("c.test", collyrobots.IgnoreRobotsWithPermission()),
-		collyrobots.ForHosts("*", collyrobots.EnforceUsage()))
+		collyrobots.ForHosts("*", collyrobots.EnforceUsage(true)))
 	c.Impolite = true
 	for _, host := range []string{"a", "b", "c", "d"} {
 		c.Visit("http://" + host + ".test/")
@@ -262,12 +262,12 @@ func TestUsageOptionFaults(t *testing.T) {
 		opts []collyrobots.Option
 		want string
 	}{
-		{[]collyrobots.Option{collyrobots.EnforceUsage()}, "collyrobots: EnforceUsage: needs the option Purpose"},
+		{[]collyrobots.Option{collyrobots.EnforceUsage(true)}, "collyrobots: EnforceUsage: needs the option Purpose"},
 		{[]collyrobots.Option{collyrobots.Purpose()}, "collyrobots: Purpose: names no purpose"},
 		{[]collyrobots.Option{collyrobots.Purpose(0)}, "collyrobots: Purpose: names no purpose"},
 		{[]collyrobots.Option{collyrobots.Purpose(8)}, "collyrobots: Purpose: Purpose(8) is not a purpose of package usage"},
-		{[]collyrobots.Option{collyrobots.ForHosts("a.test", collyrobots.EnforceUsage())}, `collyrobots: ForHosts: "a.test": EnforceUsage: needs the option Purpose`},
-		{[]collyrobots.Option{collyrobots.Purpose(usage.Search), collyrobots.ForHosts("a.test", collyrobots.EnforceUsage())}, ""},
+		{[]collyrobots.Option{collyrobots.ForHosts("a.test", collyrobots.EnforceUsage(true))}, `collyrobots: ForHosts: "a.test": EnforceUsage: needs the option Purpose`},
+		{[]collyrobots.Option{collyrobots.Purpose(usage.Search), collyrobots.ForHosts("a.test", collyrobots.EnforceUsage(true))}, ""},
 	} {
 		p, err := collyrobots.New(tc.opts...)
 		fault := (*collyrobots.OptionError)(nil)

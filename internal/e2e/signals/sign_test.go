@@ -575,7 +575,7 @@ func TestCard(t *testing.T) {
 		},
 		{
 			name: "a dry run",
-			opts: []collyrobots.Option{collyrobots.DryRun(), collyrobots.MinDelay(time.Second)},
+			opts: []collyrobots.Option{collyrobots.DryRun(true), collyrobots.MinDelay(time.Second)},
 			want: webbotauth.Bot{ProductToken: "ExampleBot"},
 		},
 	} {

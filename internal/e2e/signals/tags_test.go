@@ -107,7 +107,7 @@ func TestEnforceNofollow(t *testing.T) {
 					if mode.async {
 						options = kit.Async
 					}
-					c := kit.Start(t, web, options, append(mode.opts(), collyrobots.EnforceNofollow())...)
+					c := kit.Start(t, web, options, append(mode.opts(), collyrobots.EnforceNofollow(true))...)
 					followAll(c)
 					kit.Must(t, c.Visit("http://a.test/0"))
 					c.Wait()
@@ -167,7 +167,7 @@ func TestNofollowIsReported(t *testing.T) {
 		"*":  robotstest.Page(),
 	}, "b.test": {"*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
 		var events []collyrobots.Event
-		c := kit.Start(t, web, nil, collyrobots.EnforceNofollow(), collyrobots.OnEvent(func(e collyrobots.Event) {
+		c := kit.Start(t, web, nil, collyrobots.EnforceNofollow(true), collyrobots.OnEvent(func(e collyrobots.Event) {
 			if e.Kind == report.EventDenied || e.Kind == report.EventTags {
 				events = append(events, e)
 			}
@@ -210,7 +210,7 @@ func TestNofollowAfterRobotsTxt(t *testing.T) {
 		"/robots.txt": "User-agent: *\nDisallow: /1",
 		"/0":          `<a href="/1" rel="nofollow">1</a>`,
 	}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.EnforceNofollow())
+		c := kit.Start(t, web, nil, collyrobots.EnforceNofollow(true))
 		followAll(c)
 		kit.Must(t, c.Visit("http://a.test/0"))
 		denied := (*collyrobots.DeniedError)(nil)
@@ -236,7 +236,7 @@ func TestLinkOfAnotherPage(t *testing.T) {
 					if name == "frontier" {
 						options = kit.Async
 					}
-					c := kit.Start(t, web, options, append(opts, collyrobots.EnforceNofollow(), collyrobots.MinDelay(time.Second))...)
+					c := kit.Start(t, web, options, append(opts, collyrobots.EnforceNofollow(true), collyrobots.MinDelay(time.Second))...)
 					c.OnHTML("a[href]", func(e *colly.HTMLElement) {
 						link, _, _ := strings.Cut(e.Attr("href"), "#")
 						e.Request.Visit(link)
@@ -306,7 +306,7 @@ func TestWaysToMakeARequest(t *testing.T) {
 				"/0": withHeaders("<p>0</p>", "X-Robots-Tag: nofollow"),
 				"*":  robotstest.Page(),
 			}, "b.test": {"/0": withHeaders("<p>0</p>", "X-Robots-Tag: nofollow")}}, func(t *testing.T, web *robotstest.Web) {
-				c := kit.Start(t, web, nil, collyrobots.EnforceNofollow())
+				c := kit.Start(t, web, nil, collyrobots.EnforceNofollow(true))
 				c.OnHTML("p", func(e *colly.HTMLElement) {
 					if e.Request.URL.Path == "/0" {
 						if err := test.visit(c, e.Request); (err == nil) != test.want {
@@ -342,7 +342,7 @@ func TestNofollowInEarlyCallbacks(t *testing.T) {
 			r.Body = []byte("<p>changed</p>")
 			r.Request.Visit("/1")
 		})
-		p, err := collyrobots.WithRobots(c, collyrobots.EnforceNofollow())
+		p, err := collyrobots.WithRobots(c, collyrobots.EnforceNofollow(true))
 		kit.Must(t, err)
 		defer p.Close()
 		kit.Must(t, c.Visit("http://a.test/0"))
@@ -360,7 +360,7 @@ func TestLinksOfTheNextPage(t *testing.T) {
 		"/3":       robotstest.Page("/1"),
 		"*":        robotstest.Page(),
 	}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.EnforceNofollow())
+		c := kit.Start(t, web, nil, collyrobots.EnforceNofollow(true))
 		followAll(c)
 		c.OnError(func(r *colly.Response, _ error) {
 			if r.Request.URL.Path == "/missing" {
@@ -380,7 +380,7 @@ func TestRetryOfNofollow(t *testing.T) {
 		"*":  robotstest.Page(),
 	}}, func(t *testing.T, web *robotstest.Web) {
 		n := 0
-		c := kit.Start(t, web, nil, collyrobots.EnforceNofollow(), collyrobots.OnDenied(func(r *colly.Request, _ error) {
+		c := kit.Start(t, web, nil, collyrobots.EnforceNofollow(true), collyrobots.OnDenied(func(r *colly.Request, _ error) {
 			n++
 			r.Retry()
 		}))
@@ -398,7 +398,7 @@ func TestEnforceNofollowInADryRun(t *testing.T) {
 		"/0": `<a href="/1" rel="nofollow">1</a><a href="/2">2</a>`,
 		"*":  robotstest.Page(),
 	}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.EnforceNofollow(), collyrobots.DryRun())
+		c := kit.Start(t, web, nil, collyrobots.EnforceNofollow(true), collyrobots.DryRun(true))
 		c.Impolite = true
 		followAll(c)
 		c.OnHTML("a[href]", func(e *colly.HTMLElement) {
@@ -421,7 +421,7 @@ func TestEnforceNofollowForHosts(t *testing.T) {
 		"a.test": {"/0": link, "*": robotstest.Page()},
 		"b.test": {"/0": link, "*": robotstest.Page()},
 	}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.ForHosts("a.test", collyrobots.EnforceNofollow()))
+		c := kit.Start(t, web, nil, collyrobots.ForHosts("a.test", collyrobots.EnforceNofollow(true)))
 		followAll(c)
 		kit.Must(t, c.Visit("http://a.test/0"))
 		kit.WantURIs(t, web, "a.test", "/robots.txt /0")
@@ -438,7 +438,7 @@ func TestNofollowInEncodedPages(t *testing.T) {
 	page := withHeaders(`encoded`, "Content-Encoding: br", "Content-Type: text/html")
 	tagged := withHeaders(`encoded`, "Content-Encoding: br", "Content-Type: text/html", "X-Robots-Tag: nofollow")
 	kit.InBubble(t, robotstest.Sites{"a.test": {"/0": page, "/1": tagged, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.EnforceNofollow())
+		c := kit.Start(t, web, nil, collyrobots.EnforceNofollow(true))
 		c.OnRequest(func(r *colly.Request) { r.Headers.Set("Accept-Encoding", "gzip, br") })
 		c.OnResponse(func(r *colly.Response) {
 			if r.Headers.Get("Content-Encoding") == "br" {
@@ -463,7 +463,7 @@ func TestNofollowInClones(t *testing.T) {
 				"/0": `<a href="/1" rel="nofollow">1</a><a href="/2">2</a>`,
 				"*":  robotstest.Page(),
 			}}, func(t *testing.T, web *robotstest.Web) {
-				c := kit.Start(t, web, kit.Async, append(opts, collyrobots.EnforceNofollow())...)
+				c := kit.Start(t, web, kit.Async, append(opts, collyrobots.EnforceNofollow(true))...)
 				clone := c.Clone()
 				clone.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
 				kit.Must(t, clone.Visit("http://a.test/0"))
@@ -481,7 +481,7 @@ func TestCheckLink(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": {
 		"/0": `<base href="/d/"><a href="1" rel="nofollow">1</a><a href="2">2</a><a href="http://b.test/" rel="nofollow">b</a>`,
 	}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.EnforceNofollow())
+		c := kit.Start(t, web, nil, collyrobots.EnforceNofollow(true))
 		results := make(map[string]error)
 		c.OnHTML("html", func(e *colly.HTMLElement) {
 			for _, href := range []string{"1", "2", "/1", "http://b.test/", "#top", "mailto:a@b.test", "http://["} {
@@ -557,7 +557,7 @@ func TestCutPageWithNofollow(t *testing.T) {
 	const end = `<a href="3" rel="nofollow">3`
 	page := begin + strings.Repeat("x", limit-len(begin)-len(end)) + end + `</a><a href="1">1</a><a href="4">4</a>`
 	kit.InBubble(t, robotstest.Sites{"a.test": {"/0": page, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, []colly.CollectorOption{colly.MaxBodySize(limit)}, collyrobots.EnforceNofollow())
+		c := kit.Start(t, web, []colly.CollectorOption{colly.MaxBodySize(limit)}, collyrobots.EnforceNofollow(true))
 		followAll(c)
 		kit.Must(t, c.Visit("http://a.test/0"))
 		kit.WantURIs(t, web, "a.test", "/robots.txt /0 /d/2")

@@ -124,7 +124,7 @@ func TestTDMDenied(t *testing.T) {
 		kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /.well-known/\n", kit.TDMURI: kit.ReservedAll, "*": "x"}}, func(t *testing.T, web *robotstest.Web) {
 			opts := kit.Training()
 			if dryRun {
-				opts = append(opts, collyrobots.DryRun())
+				opts = append(opts, collyrobots.DryRun(true))
 			}
 			c := kit.Start(t, web, nil, opts...)
 			c.Impolite = dryRun
@@ -293,9 +293,9 @@ func TestTDMIsOptional(t *testing.T) {
 	site := robotstest.Site{kit.TDMURI: kit.ReservedAll, "/header": withHeaders("x", "tdm-reservation: 1"), "/meta": meta, "/plain": "x"}
 	web := robotstest.New(t, robotstest.Sites{"a.test": site, "b.test": site, "c.test": site})
 	c := kit.Start(t, web, nil,
-		collyrobots.ForHosts("a.test", collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage()),
-		collyrobots.ForHosts("b.test", collyrobots.TDMRep()),
-		collyrobots.ForHosts("c.test", collyrobots.TDMRep(), collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage()))
+		collyrobots.ForHosts("a.test", collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(true)),
+		collyrobots.ForHosts("b.test", collyrobots.TDMRep(true)),
+		collyrobots.ForHosts("c.test", collyrobots.TDMRep(true), collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(true)))
 	names := make(map[string]string)
 	c.OnResponse(func(r *colly.Response) {
 		names[r.Request.URL.Host+r.Request.URL.Path] = c.Robots.Usage(r).Preferences.TrainAI.Name

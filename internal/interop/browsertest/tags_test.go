@@ -27,7 +27,7 @@ func TestTagsAndSignatures(t *testing.T) {
 			w.Header().Set("X-Robots-Tag", "none")
 		}),
 		"*": robotstest.Page(),
-	}}, collyrobots.EnforceNofollow(), collyrobots.SignRequests(signer))
+	}}, collyrobots.EnforceNofollow(true), collyrobots.SignRequests(signer))
 	b := open(t)
 	b.run(chromedp.EmulateViewport(1440, 900), chromedp.Navigate(c.page))
 	b.within(soon, `document.querySelector("#signals").textContent === "0 requests signed"`)

@@ -16,7 +16,7 @@ import (
 // TestUsage checks what the page shows of pages whose owners disallow the purpose of the crawl.
 func TestUsage(t *testing.T) {
 	c := newCrawl(t, robotstest.Sites{"press.example": pages(3, "User-agent: *\nDisallow:\nContent-Usage: train-ai=n\n")},
-		collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage())
+		collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(true))
 	b := open(t)
 	b.run(chromedp.EmulateViewport(1440, 900), chromedp.Navigate(c.page))
 	c.start("http://press.example/", "http://press.example/1")

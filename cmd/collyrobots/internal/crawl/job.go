@@ -140,15 +140,13 @@ func (j *job) set(t *texts) error {
 		collyrobots.AdaptiveDelay(t.adaptive),
 		collyrobots.SkipCrawlDelayAbove(j.skipCrawlDelayAbove),
 		collyrobots.MaxPagesPerHost(j.maxPerHost),
-		collyrobots.StopAfterRefusals(j.stopAfterRefusals))
+		collyrobots.StopAfterRefusals(j.stopAfterRefusals),
+		collyrobots.TDMRep(t.tdmRep))
 	if purpose != 0 {
-		j.options = append(j.options, collyrobots.Purpose(purpose), collyrobots.EnforceUsage())
+		j.options = append(j.options, collyrobots.Purpose(purpose), collyrobots.EnforceUsage(true))
 	}
-	if t.tdmRep {
-		if purpose == 0 {
-			return errors.New("-tdmrep needs -purpose")
-		}
-		j.options = append(j.options, collyrobots.TDMRep())
+	if t.tdmRep && purpose == 0 {
+		return errors.New("-tdmrep needs -purpose")
 	}
 	return nil
 }

@@ -165,7 +165,7 @@ func (j *job) set() error {
 		collyrobots.StopAfterRefusals(j.stopAfterRefusals),
 		collyrobots.RobotsClient(&http.Client{Transport: http.DefaultTransport, Timeout: time.Minute}))
 	if j.tdmRep {
-		j.options = append(j.options, collyrobots.TDMRep())
+		j.options = append(j.options, collyrobots.TDMRep(true))
 	}
 	if !j.allowPrivate {
 		j.options = append(j.options, collyrobots.PrivateNetworks(collyrobots.DenyAll))

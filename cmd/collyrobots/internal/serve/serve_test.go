@@ -233,7 +233,7 @@ func TestPurpose(t *testing.T) {
 		if stats.Totals.Denied != 2 || stats.Usage == nil || stats.Usage.Search.Allowed != 1 || stats.Usage.TrainAI.Disallowed != 1 {
 			t.Errorf("%+v, usage %+v", stats.Totals, stats.Usage)
 		}
-	}, collyrobots.TDMRep())
+	}, collyrobots.TDMRep(true))
 }
 
 // TestPageSays checks what the response to an answer says about the page.

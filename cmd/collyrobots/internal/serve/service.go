@@ -67,7 +67,7 @@ type service struct {
 // newService returns a service with a plugin of its own. Delays count from the end of a turn: a
 // crawler may send its request at any time before that.
 func newService(s settings, options ...collyrobots.Option) (*service, error) {
-	robots, err := collyrobots.New(append(options, collyrobots.DelayFromEnd())...)
+	robots, err := collyrobots.New(append(options, collyrobots.DelayFromEnd(true))...)
 	if err != nil {
 		return nil, err
 	}

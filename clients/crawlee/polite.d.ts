@@ -4,8 +4,8 @@ import type { BasicCrawler, RetryRequestError } from 'crawlee';
 export interface PoliteOptions {
     /** The User-Agent header of all requests, such as `ExampleBot/1.0 (+https://example.com/bot)`. The first name in it is looked up in robots.txt. */
     agent: string;
-    /** What the pages are for, as robots.txt files name it; see the guide of `collyrobots serve`. */
-    purpose?: string;
+    /** What the pages are for: `search`, `ai-use`, `train-ai` or several of them. A page whose owner disallows one of these uses is denied. */
+    purpose?: Purpose | Purpose[];
     /** The address of `collyrobots serve`, such as `unix:/run/collyrobots.sock`. Without it, the environment variable COLLYROBOTS, or else http://127.0.0.1:8094. */
     service?: string;
     /** The token of the service, if it has a `-token-file`. Without it, the environment variable COLLYROBOTS_TOKEN. */
@@ -13,6 +13,9 @@ export interface PoliteOptions {
     /** Whether a browser also requests images and fonts. False if it is missing. */
     images?: boolean;
 }
+
+/** A use of pages that their owners may disallow. */
+export type Purpose = 'search' | 'ai-use' | 'train-ai';
 
 /** What the service has decided about a URL. The guide of `collyrobots serve` describes the other fields. */
 export interface Decision {

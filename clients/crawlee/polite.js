@@ -6,7 +6,7 @@ import http from 'node:http';
 import https from 'node:https';
 import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PlaywrightCrawler, RetryRequestError } from 'crawlee';
+import { PlaywrightCrawler, RequestQueue, RetryRequestError } from 'crawlee';
 
 // extendTimeout moves the end of all timeouts of Crawlee that the running code has. Crawlee does not export
 // it, so it is loaded from where Crawlee loads it.
@@ -21,6 +21,8 @@ const QUIET = 60_000; // milliseconds between two messages that the service gran
 const ANSWER_TIMEOUT = 10_000; // milliseconds for the answer of a turn
 const STREAMS = ['media', 'eventsource']; // resources of a page whose responses may have no end
 const PICTURES = ['image', 'font']; // resources that do not change the text of a page
+
+const polites = new WeakSet(); // the crawlers that take turns
 
 /** The error of a request that must not be sent. */
 export class DeniedError extends Error {
@@ -48,6 +50,8 @@ export function polite(crawler, options) {
     if (!options?.agent) {
         throw new Error('polite: agent is missing; it is the User-Agent header of your crawler, such as "ExampleBot/1.0 (+https://example.com/bot)"');
     }
+    if (polites.has(crawler)) throw new Error('polite: the crawler already takes turns');
+    polites.add(crawler);
     const log = crawler.log.child({ prefix: 'collyrobots' });
     const crawl = new Crawl(crawler, new Service(options, log), options);
     crawl.attach();
@@ -221,7 +225,7 @@ class Crawl {
         this.#crawler = crawler;
         this.#service = service;
         this.agent = agent;
-        this.#purpose = purpose;
+        this.#purpose = [purpose ?? []].flat().join();
     }
 
     // attach replaces methods of the crawler.
@@ -292,14 +296,14 @@ class Crawl {
 
     // turn returns the turn of a request, when it has come.
     async turn(url) {
-        const body = { url, agent: this.agent, purpose: this.#purpose };
+        const body = { url, agent: this.agent, purpose: this.#purpose || undefined };
         const reply = await this.#wants(url, 'POST', '/v1/turns', body);
         return new Turn(reply, (...answer) => this.#track(this.#service.answer(...answer)));
     }
 
     // check throws a DeniedError if robots.txt does not allow a URL.
     async check(url) {
-        const query = new URLSearchParams({ url, agent: this.agent });
+        const query = new URLSearchParams({ url, agent: this.agent, purpose: this.#purpose });
         const reply = await this.#wants(url, 'GET', `/v1/check?${query}`);
         if (!reply.body.allowed) throw new DeniedError(url, { error: `${url} denied: ${reply.body.reason}`, decision: reply.body });
     }
@@ -328,7 +332,8 @@ class Crawl {
     // function ends this.
     #pause(request) {
         const start = Date.now();
-        const lock = this.#crawler.requestQueue?.requestLockSecs * 1000; // NaN if the crawler has only a RequestList
+        const queue = this.#crawler.requestQueue;
+        const lock = queue instanceof RequestQueue ? queue.requestLockSecs * 1000 : NaN; // other queues have no locks
         const pool = this.#crawler.autoscaledPool;
         let added = 0; // milliseconds
         let locked = start + lock;
@@ -340,7 +345,7 @@ class Crawl {
         const prolong = async () => {
             if (!(locked < Date.now() + lock)) return;
             locked = Infinity;
-            const reply = await this.#crawler.requestQueue.client.prolongRequestLock?.(request.id, { lockSecs: lock / 1000 }).catch(() => {});
+            const reply = await queue.client.prolongRequestLock(request.id, { lockSecs: lock / 1000 }).catch(() => {});
             if (reply) locked = +reply.lockExpiresAt;
         };
         const raise = () => {
@@ -394,8 +399,7 @@ class Turn {
 
     // answered ends the turn with what the site has answered.
     answered(status, headers, error) {
-        const { 'set-cookie': _, ...rest } = headers;
-        this.#answer({ status, headers: rest, error: error && reasonOf(error) });
+        this.#answer({ status, headers: readHeaders(headers), error: error && reasonOf(error) });
     }
 
     // failed ends the turn of a request that has got no response.
@@ -424,6 +428,12 @@ class Turn {
         this.#send(this.#id, answer, this.#lifetime);
         this.#send = undefined;
     }
+}
+
+// readHeaders returns the headers of a response as the service expects them, without cookies. In HTTP/2, :status is a number.
+function readHeaders(headers) {
+    const kept = Object.entries(without(headers, ['set-cookie'])).filter(([name, value]) => !name.startsWith(':') && value !== undefined);
+    return Object.fromEntries(kept.map(([name, value]) => [name, [value].flat().map(String)]));
 }
 
 // reasonOf returns the text of an error as the service expects it.
@@ -568,10 +578,12 @@ class Browser {
         });
         this.#pool.postPageCreateHooks.push(async (page) => {
             page.goto = this.#goto(page, page.goto.bind(page));
+            passOn(page);
             const context = page.context();
             if (this.#contexts.has(context)) return;
             this.#contexts.add(context);
             await context.route(/^https?:/i, (route) => this.#crawl.outside(() => this.#handle(route)));
+            passOn(context);
         });
     }
 
@@ -669,6 +681,23 @@ class Browser {
             throw error;
         }
     }
+}
+
+// passOn lets the routes that are added to a page or a context later pass requests on to the route of this package. Crawlee
+// itself adds a route for requests that are no GET, which continues them.
+function passOn(target) {
+    const passing = new WeakMap(); // from the handler of a route to the one that was added for it
+    const { route, unroute } = target;
+    target.route = (url, handler, options) => {
+        if (!passing.has(handler)) {
+            passing.set(handler, (r, request) => {
+                r.continue = r.fallback;
+                return handler(r, request);
+            });
+        }
+        return route.call(target, url, passing.get(handler), options);
+    };
+    target.unroute = (url, handler) => unroute.call(target, url, passing.get(handler) ?? handler);
 }
 
 // takeTurn returns the turn of a visit, which may be undefined, if it is for a URL. Another turn is given back, because it could

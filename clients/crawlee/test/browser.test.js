@@ -130,6 +130,38 @@ test('a page that a handler leads on takes turns', { skip }, async (t) => {
     site.assertGaps(500);
 });
 
+test('other methods than GET, and routes of the program, take turns', { skip }, async (t) => {
+    const site = await Site.start(t, 'User-agent: *\nCrawl-delay: 0.5\nDisallow: /private\n', {
+        '/form': (response, request) => (request.method === 'POST' ? redirect('/done', 303) : redirect('/private'))(response),
+        '/trap': redirect('/private/trap'),
+        '/repeat': redirect('/private/repeat', 307),
+        '/echo': (response, request) => request.on('data', (data) => bodies.push(`${request.method} ${data} ${request.headers['x-test']}`)).on('end', () => response.end('<script src="/private/script.js"></script>')),
+    });
+    const bodies = [];
+    const service = await Service.start(t);
+    const seen = [];
+    const { crawler, errors } = browser(service, {
+        preNavigationHooks: [
+            async ({ page }) => {
+                const handler = (route) => route.continue();
+                await page.route('**/*', handler);
+                await page.context().route('**/*', handler);
+                await page.unroute('**/*', handler);
+            },
+            ({ page }) => page.route('**/*', (route) => route.continue({ headers: { ...route.request().headers(), 'x-test': '1' } })),
+        ],
+        requestHandler: ({ request }) => void seen.push(new URL(request.loadedUrl).pathname),
+    });
+    const post = (path, payload) => ({ url: site.url + path, method: 'POST', payload, uniqueKey: path });
+    await crawler.run([post('/form', 'a=1'), post('/echo', 'b=2'), post('/trap'), post('/repeat', 'c=3'), `${site.url}/get`]);
+    assert.deepEqual(seen.sort(), ['/done', '/echo', '/get']);
+    assert.deepEqual(bodies, ['POST b=2 1']);
+    assert.deepEqual(Object.keys(errors).sort(), ['/repeat', '/trap']);
+    assert.deepEqual(site.paths().sort(), ['/done', '/echo', '/form', '/get', '/repeat', '/trap']);
+    assert.deepEqual(site.log.filter(({ path }) => path === '/get' || path === '/done').map(({ method }) => method), ['GET', 'GET']);
+    site.assertGaps(500);
+});
+
 test('timeouts do not end the wait of a browser for a turn', { skip }, async (t) => {
     const site = await Site.start(t, 'User-agent: *\nCrawl-delay: 4\n', { '/hangs': () => {} });
     const service = await Service.start(t);

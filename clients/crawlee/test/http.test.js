@@ -9,7 +9,7 @@ import { DeniedError, polite } from '../polite.js';
 import { AGENT, Service, Site, inMemory, links, redirect, until } from './kit.js';
 
 /** Returns a polite CheerioCrawler, and the errors of the pages that have failed, by path. */
-function cheerio(service, options = {}) {
+function cheerio(service, options = {}, politeOptions = {}) {
     const errors = {};
     const crawler = new CheerioCrawler({
         requestHandler() {},
@@ -18,7 +18,7 @@ function cheerio(service, options = {}) {
         },
         ...options,
     }, inMemory());
-    return { crawler: polite(crawler, { agent: AGENT, service: service.url }), errors };
+    return { crawler: polite(crawler, { agent: AGENT, service: service.url, ...politeOptions }), errors };
 }
 
 test('a crawl keeps the delay, also at redirects and retries, and requests nothing that is disallowed', async (t) => {
@@ -275,6 +275,75 @@ test('a crawler can run twice', async (t) => {
     assert.deepEqual(site.paths(), ['/a', '/b']);
 });
 
+test('a download that takes longer than a turn lasts', async (t) => {
+    const site = await Site.start(t, '', {
+        '/file': async (response) => {
+            for (let i = 0; i < 30; i++) {
+                response.write('part ');
+                await sleep(100);
+            }
+            response.end();
+        },
+    });
+    const service = await Service.start(t, '-expire', '1s');
+    const { crawler } = cheerio(service, { maxConcurrency: 1 });
+    const stats = await crawler.run([`${site.url}/file`, `${site.url}/next`]);
+    assert.equal(stats.requestsFinished, 2);
+    const { hosts } = await service.get('/v1/stats');
+    assert.equal(hosts[0].failed ?? 0, 0);
+    assert.equal(hosts[0].last_status, 200);
+});
+
+test('an HTTP client of the program', async (t) => {
+    const service = await Service.start(t);
+    const [site, other] = await Promise.all([Site.start(t, ''), Site.start(t, '')]);
+    const headers = { ':status': 429, 'retry-after': '7', link: ['<a>', '<b>'], date: undefined, 'set-cookie': ['secret'] };
+    const response = { statusCode: 429, headers, trailers: {}, complete: true, redirectUrls: [], url: site.url, body: '' };
+    const run = async (url, response) => {
+        const errors = [];
+        const crawler = new BasicCrawler({
+            maxRequestRetries: 0,
+            httpClient: { sendRequest: async () => ({ ...response }) },
+            requestHandler: ({ sendRequest }) => sendRequest(),
+            failedRequestHandler: (_, error) => errors.push(error.message),
+        }, inMemory());
+        await polite(crawler, { agent: AGENT, service: service.url }).run([url]);
+        return errors;
+    };
+    assert.deepEqual(await run(site.url, response), []);
+    const { hosts } = await service.get('/v1/stats');
+    assert.equal(hosts[0].last_status, 429);
+    assert.ok(Date.parse(hosts[0].not_before) > Date.now() + 5000);
+    const [error] = await run(other.url, { ...response, statusCode: 200, redirectUrls: [new URL('/elsewhere', site.url)] });
+    assert.match(error, /follows redirects although followRedirect is false/);
+});
+
+test('many slow hosts', async (t) => {
+    const slow = await Promise.all(Array.from({ length: 20 }, () => Site.start(t, 'User-agent: *\nCrawl-delay: 0.5\n')));
+    const service = await Service.start(t);
+    const { crawler } = cheerio(service);
+    const start = performance.now();
+    const stats = await crawler.run(slow.flatMap((site) => Array.from({ length: 8 }, (_, i) => `${site.url}/${i}`)));
+    assert.equal(stats.requestsFinished, 160);
+    for (const site of slow) site.assertGaps(500);
+    assert.ok(performance.now() - start < 40_000, 'the hosts waited for each other'); // 80 s if they do
+});
+
+test('a purpose that the owner of a page disallows', async (t) => {
+    const site = await Site.start(t, 'User-agent: *\nContent-Usage: /news/ train-ai=n\n');
+    const service = await Service.start(t);
+    for (const [purpose, denied] of [[undefined, 0], ['search', 0], ['train-ai', 1], [['search', 'train-ai'], 1]]) {
+        const { crawler, errors } = cheerio(service, {}, { purpose });
+        await crawler.run([`${site.url}/news/1`, `${site.url}/other`]);
+        assert.equal(Object.keys(errors).length, denied);
+        if (denied) assert.match(errors['/news/1'].message, /disallows this use: train-ai/);
+    }
+    assert.equal(site.paths().length, 6);
+});
+
 test('mistakes in the program', () => {
+    const crawler = new CheerioCrawler({}, inMemory());
+    polite(crawler, { agent: AGENT });
+    assert.throws(() => polite(crawler, { agent: AGENT }), /already takes turns/);
     assert.throws(() => polite(new CheerioCrawler({}, inMemory()), {}), /agent is missing/);
 });

@@ -18,6 +18,7 @@ const ACCEPT = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
 const MAX_REPLY = 1 << 20; // characters of a response of the service
 const PAUSE = 1000; // milliseconds between two attempts to reach the service
 const QUIET = 60_000; // milliseconds between two messages that the service grants no turns
+const LONG = 20; // milliseconds after which a wait lets another page run
 const ANSWER_TIMEOUT = 10_000; // milliseconds for the answer of a turn
 const STREAMS = ['media', 'eventsource']; // resources of a page whose responses may have no end
 const PICTURES = ['image', 'font']; // resources that do not change the text of a page
@@ -360,7 +361,7 @@ class Crawl {
             extend();
             void prolong();
         }, Math.min(10_000, lock / 4 || Infinity));
-        const long = setTimeout(raise, 100);
+        const long = setTimeout(raise, LONG);
         return () => {
             clearInterval(clock);
             clearTimeout(long);

@@ -9,13 +9,21 @@ import (
 )
 
 func main() {
-	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"), colly.MaxDepth(2))
-	if _, err := c.WithRobots(collyrobots.Polite()); err != nil {
+	c := colly.NewCollector(
+		colly.UserAgent("ExampleBot/1.0 (+https://example.com/bot)"), // your name, and a page about your crawler
+		colly.AllowedDomains("example.com"),
+	)
+	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
+	c.OnScraped(func(r *colly.Response) { log.Println(r.StatusCode, r.Request.URL) })
+
+	robots, err := collyrobots.WithRobots(c, collyrobots.Polite()) // after the OnRequest callbacks, before the first Visit
+	if err != nil {
 		log.Fatal(err)
 	}
-	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
-	c.OnScraped(func(r *colly.Response) { log.Println(r.StatusCode, r.Request.URL.Redacted()) })
+	defer robots.Close()
+
 	if err := c.Visit("https://example.com/"); err != nil {
-		log.Fatal(err) // robots.txt denies the page, or it could not be fetched
+		log.Print(err) // robots.txt denies the page, or it could not be fetched
 	}
+	c.Wait() // for a collector with colly.Async()
 }

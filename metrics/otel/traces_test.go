@@ -110,7 +110,7 @@ func textOfSpans(spans tracetest.SpanStubs, began time.Time) string {
 func attributeOf(s tracetest.SpanStub, key attribute.Key) string {
 	for _, a := range s.Attributes {
 		if a.Key == key {
-			return a.Value.Emit()
+			return a.Value.String()
 		}
 	}
 	return ""

@@ -759,7 +759,7 @@ func ShardByHost(n, i int) Option {
 // *PrivateNetworkError, also in a dry run. Any other value of a is an OptionError.
 //
 // Names are checked when a connection is made, unless a proxy resolves them. See
-// docs/private-networks.md.
+// docs/limits.md.
 func PrivateNetworks(a Access) Option {
 	return option("PrivateNetworks", func(c *config) { c.privateNetworks = netguard.Access(a) },
 		accessFault("PrivateNetworks", a)).with(a)

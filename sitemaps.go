@@ -301,7 +301,7 @@ func contextOf(e sitemap.Entry) *colly.Context {
 // page. Wait also waits for these ten seconds. If a Host header names a site at another address,
 // the sitemaps of that site are not read.
 //
-// Sitemaps on other sites are read within limits: see docs/private-networks.md.
+// Sitemaps on other sites are read within limits: see docs/limits.md.
 type Feed struct {
 	// Window is the maximum number of sitemap pages in flight. If it is 0, the maximum is 64. If
 	// the collector is not Async, one page is in flight.

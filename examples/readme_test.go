@@ -74,10 +74,10 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestComplaints checks that the table of complaints in docs/politeness.md names options of the root
+// TestComplaints checks that the table of complaints in docs/best-practices.md names options of the root
 // package, and that each of them has its arguments.
 func TestComplaints(t *testing.T) {
-	rows := tableOf(t, "../docs/politeness.md", "| Complaint |")[1:]
+	rows := tableOf(t, "../docs/best-practices.md", "| Complaint |")[1:]
 	named := optionsNamedIn(t, rows)
 	if len(rows) < 10 || named < len(rows) {
 		t.Errorf("%d options in %d rows", named, len(rows))

@@ -170,7 +170,7 @@ func TestCorpusStaysWithinTheLimits(t *testing.T) {
 	t.Logf("at most %d requests to other hosts", most)
 }
 
-// TestCorpusFigures computes the figures in docs/delays.md and docs/private-networks.md about real
+// TestCorpusFigures computes the figures in docs/delays.md and docs/limits.md about real
 // robots.txt files: the delays for a crawler that they do not name, and their sitemaps of other
 // registrable domains.
 func TestCorpusFigures(t *testing.T) {

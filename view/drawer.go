@@ -6,7 +6,7 @@ import (
 	"github.com/collyrobots/collyrobots/report"
 )
 
-// A hostDetails describes one host; see docs/view.md.
+// A hostDetails describes one host; see docs/reference/view.md.
 type hostDetails struct {
 	Host     string            `json:"host"`
 	Stats    *report.HostStats `json:"stats,omitempty"` // nil if there is no such host

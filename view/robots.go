@@ -16,7 +16,7 @@ import (
 )
 
 // A robotsState is a robots.txt with the decisions about a URL for a product token; see
-// docs/view.md.
+// docs/reference/view.md.
 type robotsState struct {
 	URL    string      `json:"url"`             // the URL to decide about
 	Name   string      `json:"name,omitempty"`  // the product token; if "", the groups of * apply

@@ -10,7 +10,7 @@ import (
 	"github.com/collyrobots/collyrobots/report"
 )
 
-// A state is the content of a message to the page. See docs/view.md for each field. Durations are
+// A state is the content of a message to the page. See docs/reference/view.md for each field. Durations are
 // numbers of seconds, as in Stats.
 type state struct {
 	Name    string    `json:"name,omitempty"` // the name of the crawl

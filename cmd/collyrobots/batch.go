@@ -37,7 +37,7 @@ is 0 if there are no such lines and 1 if there are some.
 
 With -purpose, the output says for each site whether the owner allows a use of the page of -url, or /.
 A line may also have the TDMRep file, the headers and the HTML of the page, in tdmrep, header and html.
-docs/tools/conformance.md has the details.`
+docs/tools/command.md has the details.`
 
 // runBatch runs the command batch.
 func runBatch(_ context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) (status int) {

@@ -19,7 +19,7 @@ import (
 const lintUsage = `Usage: collyrobots lint [flags] FILE|URL|-...
 
 Finds the parts of robots.txt files that probably do not do what their author wants. An argument is a
-file, - for standard input, or a host or URL whose robots.txt is fetched. docs/tools/lint.md lists the
+file, - for standard input, or a host or URL whose robots.txt is fetched. docs/reference/findings.md lists the
 findings.
 
 The exit status is 0 if there are no errors and warnings, 1 if there are some, and 2 if a file could
@@ -110,7 +110,7 @@ func (l *linter) set(names, ignore string) error {
 	l.options.Ignore = input.Names(ignore)
 	for _, id := range l.options.Ignore {
 		if !lint.Known(id) {
-			return fmt.Errorf("-ignore %s: there is no such finding; docs/tools/lint.md lists them", term.Safe(id))
+			return fmt.Errorf("-ignore %s: there is no such finding; docs/reference/findings.md lists them", term.Safe(id))
 		}
 	}
 	if l.site == "" {

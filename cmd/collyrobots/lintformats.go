@@ -23,7 +23,7 @@ func annotate(w io.Writer, r listing) {
 	}
 }
 
-const lintPage = "https://github.com/collyrobots/collyrobots/blob/main/docs/tools/lint.md"
+const lintPage = "https://github.com/collyrobots/collyrobots/blob/main/docs/reference/findings.md"
 
 // An object is an object of JSON.
 type object map[string]any

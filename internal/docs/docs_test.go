@@ -39,7 +39,6 @@ var elsewhere = map[string]string{
 	"docs/many-processes.md":     "store/redisstore",
 	"docs/reference/metrics.md":  "metrics/prom",
 	"docs/tools/playground.md":   "internal/interop/browsertest",
-	"docs/view.md":               "view",
 }
 
 // TestPieces compiles or runs every piece; see the package comment.

@@ -57,7 +57,7 @@ var packages = []string{
 	"github.com/collyrobots/collyrobots/dialect", "github.com/collyrobots/collyrobots/report", "github.com/collyrobots/collyrobots/robotstest",
 	"github.com/collyrobots/collyrobots/sitemap", "github.com/collyrobots/collyrobots/store",
 	"github.com/collyrobots/collyrobots/store/pacer", "github.com/collyrobots/collyrobots/store/urlstore",
-	"github.com/collyrobots/collyrobots/usage", "github.com/collyrobots/collyrobots/webbotauth",
+	"github.com/collyrobots/collyrobots/usage", "github.com/collyrobots/collyrobots/view", "github.com/collyrobots/collyrobots/webbotauth",
 }
 
 // imports returns the import declarations for the packages that text uses.

@@ -15,7 +15,7 @@ import (
 
 const (
 	// sameInGuides is how many words in a row no two passages of the guides may have in common.
-	// With 8, the test would also find ordinary phrases, such as those in the table of docs/tools/lint.md.
+	// With 8, the test would also find ordinary phrases, such as those in the table of docs/reference/findings.md.
 	sameInGuides = 9
 	// sameInComment is the number for a guide and a comment. A comment is a contract and may have the
 	// words of the guide, but not explain the same thing in the same sentences.

@@ -14,7 +14,7 @@ import (
 	"github.com/collyrobots/collyrobots/view"
 )
 
-// A fields is an object of a message, as in docs/view.md.
+// A fields is an object of a message, as in docs/reference/view.md.
 type fields map[string]any
 
 // showing returns the URL of a page that shows one message of the stream.

@@ -27,7 +27,7 @@ type Kind struct {
 	Meaning  string // a sentence about the cause and the effect
 }
 
-// Kinds returns all kinds in the order of docs/tools/lint.md.
+// Kinds returns all kinds in the order of docs/reference/findings.md.
 func Kinds() []Kind { return kinds }
 
 var kinds = []Kind{

@@ -4,7 +4,7 @@
 // Package dialect provides all facts: which lines a dialect ignores, which rules a group has, and
 // which rule decides about a URL. A rule is reported as useless only if removing it changes the
 // decision about no URL. Two dialects are reported as different only with a URL that they decide
-// differently. docs/tools/lint.md lists the kinds of findings.
+// differently. docs/reference/findings.md lists the kinds of findings.
 package lint
 
 import (

@@ -13,7 +13,7 @@ import (
 	"github.com/collyrobots/collyrobots/dialect"
 )
 
-// A row is a row of the table in docs/tools/lint.md.
+// A row is a row of the table in docs/reference/findings.md.
 type row struct {
 	kind          Kind
 	dialects      []dialect.Dialect
@@ -23,7 +23,7 @@ type row struct {
 // rowsOfPage returns the rows of the table.
 func rowsOfPage(t *testing.T) (rows []row) {
 	t.Helper()
-	page, err := os.ReadFile("../../../../docs/tools/lint.md")
+	page, err := os.ReadFile("../../../../docs/reference/findings.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,16 +127,16 @@ func large(t *testing.T, what string) string {
 	return ""
 }
 
-// TestPage checks that docs/tools/lint.md lists all kinds, that each example has exactly this finding,
+// TestPage checks that docs/reference/findings.md lists all kinds, that each example has exactly this finding,
 // and that the near miss does not have it.
 func TestPage(t *testing.T) {
 	rows := rowsOfPage(t)
 	if len(rows) != len(kinds) {
-		t.Fatalf("docs/tools/lint.md lists %d kinds, want %d", len(rows), len(kinds))
+		t.Fatalf("docs/reference/findings.md lists %d kinds, want %d", len(rows), len(kinds))
 	}
 	for i, r := range rows {
 		if r.kind != kinds[i] {
-			t.Errorf("docs/tools/lint.md has %+v, want %+v", r.kind, kinds[i])
+			t.Errorf("docs/reference/findings.md has %+v, want %+v", r.kind, kinds[i])
 		}
 		if got := idsIn(r.example, r.dialects); !slices.Equal(got, []string{r.kind.ID}) && !(r.kind.ID[:5] == "usage" && slices.Equal(got, []string{"foreign-key", r.kind.ID})) {
 			t.Errorf("%s: the example %.200q has %v", r.kind.ID, r.example, got)

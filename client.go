@@ -153,7 +153,7 @@ func (t *Turn) Decision() Decision {
 
 // Usage returns what is known about the use of the page: the preferences in robots.txt, in the TDMRep
 // file with the option TDMRep, and in the header that Answered got. It returns the zero Terms if robots.txt
-// does not apply to the URL. It is experimental; see package usage.
+// does not apply to the URL. It follows drafts; see package usage.
 func (t *Turn) Usage() usage.Terms {
 	if t == nil {
 		return usage.Terms{}

@@ -6,7 +6,7 @@ import (
 
 // SignRequests signs every request with s, so that sites can verify who has sent it (Web Bot Auth).
 // If s.WhenAsked is set, only the requests to sites that ask for signatures are signed. The default
-// is to sign no request. The option is experimental, like package webbotauth.
+// is to sign no request. The option follows drafts; see package webbotauth.
 //
 // The plugin signs pages, robots.txt, sitemaps, redirects, retries and requests of Transport. It
 // does not sign requests of Acquire, because the program sends them: call s.Sign there. A request

@@ -25,7 +25,7 @@ import (
 
 // Purpose declares what the crawl is for: one or several of usage.Search, usage.AIUse and
 // usage.TrainAI. Stats.Usage then counts the pages by what their owners say about their use. Only
-// EnforceUsage denies pages. By default, the purpose is not known. It is experimental; see package
+// EnforceUsage denies pages. By default, the purpose is not known. It follows drafts; see package
 // usage.
 //
 // Purpose has no effect under IgnoreRobotsWithPermission. New returns an OptionError if there is no
@@ -43,8 +43,8 @@ func Purpose(p ...usage.Purpose) Option {
 
 // EnforceUsage denies a page with report.ReasonUsage if its owner disallows one of the uses that
 // Purpose names. A use is not disallowed if nothing is known about it. By default, or if on is
-// false, preferences have no effect. New returns an OptionError without the option Purpose. It is
-// experimental; see package usage.
+// false, preferences have no effect. New returns an OptionError without the option Purpose. It
+// follows drafts; see package usage.
 //
 // EnforceUsage knows what robots.txt says and, with the option TDMRep, the TDMRep file. It does not
 // know what a response says, in its headers or in HTML, so the callbacks of the spider must call
@@ -56,7 +56,7 @@ func EnforceUsage(on bool) Option {
 // TDMRep requests the TDMRep file of each site, /.well-known/tdmrep.json, before the first page of
 // the site, and adds what it says to Decision.Usage, Plugin.Usage and the preferences that
 // EnforceUsage enforces. By default, or if on is false, only TDMRep headers and meta elements are
-// read. It is experimental; see package usage.
+// read. It follows drafts; see package usage.
 //
 // The request keeps the delay of the host and obeys robots.txt, so the first page starts one delay
 // later. The result is kept for a day. See docs/usage.md.
@@ -67,7 +67,7 @@ func TDMRep(on bool) Option {
 // WithPurpose returns a context that makes Check, Acquire and the requests of Transport deny a page
 // with report.ReasonUsage if its owner disallows one of the uses in p. It needs no option, and adds to
 // the options Purpose and EnforceUsage. It is for programs whose requests have different purposes. It
-// is experimental; see package usage.
+// follows drafts; see package usage.
 func WithPurpose(ctx context.Context, p usage.Purpose) context.Context {
 	return judge.WithPurpose(ctx, p)
 }
@@ -90,7 +90,7 @@ func (c *config) usageFaults() (faults []error) {
 // the TDMRep file, in the headers of the response, and in the meta elements of its HTML. The TDMRep
 // file is known only with the option TDMRep. Usage may be called in every callback that has a
 // response, also if the response comes from CacheDir. It sends no requests and may be called from
-// any goroutine. It is experimental; see package usage.
+// any goroutine. It follows drafts; see package usage.
 //
 // If a Purpose is set, Usage uses the robots.txt that was in force when r was requested. Without a
 // Purpose, or if more than 4,096 responses have arrived since then, it uses the current one. If
@@ -178,7 +178,7 @@ func EnforceNofollow(on bool) Option {
 // redirects do not count.
 //
 // RobotsTags parses the headers and the head of the page in each call. It may be called from any
-// goroutine. It is experimental, because one of its sources is a draft; see package robotstags.
+// goroutine. One of its sources is a draft; see package robotstags.
 func (p *Plugin) RobotsTags(r *colly.Response) robotstags.Tags {
 	if p == nil || p.core == nil || r == nil || r.Request == nil {
 		return nil

@@ -1,5 +1,5 @@
-// Package audit keeps a log of what a crawl did on the wire, and checks such a log later. It is
-// experimental.
+// Package audit keeps a log of what a crawl did on the wire, and checks such a log later. The
+// format of the entries may change before version 1 of the module.
 //
 //	log, err := audit.Open("crawl.audit")
 //	...

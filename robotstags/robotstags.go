@@ -16,7 +16,8 @@
 // permits something, such as index, never cancels a rule that forbids it. This is what Google and
 // the draft say. For the crawler of Yandex, index cancels noindex.
 //
-// The package does no I/O. It is experimental, because one of its sources is a draft.
+// The package does no I/O. One of its sources is a draft. When it changes, a new minor version may read
+// pages differently. A value never changes its meaning.
 package robotstags
 
 import (

@@ -14,8 +14,8 @@
 //   - License, in robots.txt and in the response header Link: RSL 1.0, Recommendation of the RSL
 //     Technical Steering Committee of 2025. The package does not read the licenses themselves
 //
-// The package is experimental, because most of these texts are drafts. It may change when the texts
-// change.
+// Most of these texts are drafts. When one changes, a new minor version may add values and may read the
+// text differently. A value never changes its meaning.
 package usage
 
 import (

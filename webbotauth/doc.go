@@ -4,8 +4,8 @@
 // public keys in a directory and names the directory in the header Signature-Agent. A site reads
 // the directory and verifies the signature.
 //
-// The package is experimental, because the texts are drafts and their verifiers differ. It may
-// change when they do. It follows:
+// The texts are drafts, and their verifiers differ. When one changes, a new minor version may add values
+// and may write other headers. The package follows:
 //
 //   - draft-ietf-webbotauth-httpsig-protocol-01 (29 October 2026), for the profile Draft, the key
 //     directory and Accept-Signature

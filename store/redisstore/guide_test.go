@@ -63,7 +63,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/collyrobots/collyrobots"
-	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/store"
 	"github.com/collyrobots/collyrobots/store/redisstore"
 )

@@ -200,8 +200,8 @@ function readReply(response, text) {
     } catch {}
     const retryAfter = Number(response.headers['retry-after']);
     if (retryAfter > 0) reply.pause = 1000 * Math.min(retryAfter, 60);
-    // The clocks of two machines differ, so both times are of the service.
-    reply.lifetime = Date.parse(reply.body?.expires) - Date.parse(response.headers.date);
+    // The clocks of two machines differ, so both times are of the service. Date is in whole seconds, so up to a second too early.
+    reply.lifetime = Math.max(500, Date.parse(reply.body?.expires) - Date.parse(response.headers.date) - 1000);
     return reply;
 }
 

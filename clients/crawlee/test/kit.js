@@ -87,17 +87,17 @@ export class Service {
     #process;
     #args;
 
-    /** Starts a service with flags and without a delay. It is killed when the test t has ended. */
+    /** Starts a service with flags and without a delay. The first of them may be its socket. It is killed when the test t has ended. */
     static async start(t, ...args) {
         const service = new Service();
         service.#args = ['-delay', '0s', ...args];
-        await service.restart('127.0.0.1:0');
+        await service.restart(args[0]?.startsWith('unix:') ? service.#args.splice(2, 1)[0] : '127.0.0.1:0');
         t.after(() => service.kill());
         return service;
     }
 
     /** Starts the process again, at the same address. */
-    async restart(listen = new URL(this.url).host) {
+    async restart(listen = this.url.startsWith('unix:') ? this.url : new URL(this.url).host) {
         this.#process = spawn(command, ['serve', '-allow-private', '-listen', listen, ...this.#args], { stdio: ['ignore', 'ignore', 'pipe'] });
         for await (const line of createInterface({ input: this.#process.stderr })) {
             const [, url] = /^Listening on (\S+)$/.exec(line) ?? [];

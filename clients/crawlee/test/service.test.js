@@ -13,6 +13,9 @@ import { CheerioCrawler, Log } from 'crawlee';
 import { polite } from '../polite.js';
 import { AGENT, Service, Site, inMemory, links, until } from './kit.js';
 
+/** Returns the address of a socket. A port of a service that is dead could be taken by another test. */
+const socket = () => `unix:${path.join(temporary(), 'socket')}`;
+
 const temporary = () => mkdtempSync(path.join(os.tmpdir(), 'crawlee-'));
 
 /** Returns n URLs of a site. */
@@ -29,7 +32,7 @@ function logged(options, crawlerOptions = {}) {
 
 test('nothing is sent while the service is dead, and the crawl goes on when it is back', async (t) => {
     const site = await Site.start(t, 'User-agent: *\nCrawl-delay: 0.3\n');
-    const service = await Service.start(t, '-cache', temporary());
+    const service = await Service.start(t, socket(), '-cache', temporary());
     const { crawler, lines } = logged({ service: service.url });
     const run = crawler.run(pages(site, 12));
     await until(() => site.log.length === 4);
@@ -61,10 +64,10 @@ test('nothing is sent when something else answers instead of the service', async
         response.writeHead(status, { Location: `${site.url}/redirected` }).end(body);
     });
     let asked = 0;
-    server.listen(0, '127.0.0.1');
+    const listen = socket();
+    server.listen(listen.slice('unix:'.length));
     await once(server, 'listening');
-    const { port } = server.address();
-    const { crawler, lines } = logged({ service: `http://127.0.0.1:${port}` });
+    const { crawler, lines } = logged({ service: listen });
     const run = crawler.run(pages(site, 3));
     await until(() => asked > 2 * rubbish.length);
     assert.deepEqual(site.log, []);
@@ -72,9 +75,7 @@ test('nothing is sent when something else answers instead of the service', async
     server.close();
     server.closeAllConnections();
 
-    const service = await Service.start(t);
-    await service.kill();
-    await service.restart(`127.0.0.1:${port}`);
+    await Service.start(t, listen);
     const stats = await run;
     assert.equal(stats.requestsFinished, 3);
     assert.equal(lines().length, 2);
@@ -100,11 +101,8 @@ test('a service with a token', async (t) => {
 
 test('a service on a socket', async (t) => {
     const site = await Site.start(t, '');
-    const service = await Service.start(t);
-    await service.kill();
-    const socket = `unix:${path.join(temporary(), 'socket')}`;
-    await service.restart(socket);
-    const stats = await logged({ service: socket }).crawler.run(pages(site, 2));
+    const service = await Service.start(t, socket());
+    const stats = await logged({ service: service.url }).crawler.run(pages(site, 2));
     assert.equal(stats.requestsFinished, 2);
 });
 
@@ -124,7 +122,7 @@ test('a crawl ends when the service is dead before the last answer', async (t) =
             response.end();
         },
     });
-    const service = await Service.start(t);
+    const service = await Service.start(t, socket());
     const child = spawn(process.execPath, ['test/stopped.js', service.url, `${site.url}/last`], {
         cwd: new URL('..', import.meta.url), env: { ...process.env, CRAWLEE_STORAGE_DIR: temporary() }, stdio: ['ignore', 'pipe', 'inherit'],
     });

@@ -41,7 +41,7 @@ func (f *frontier) startDispatcher() {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.dispatcher != nil || f.broken {
+	if f.dispatcher != nil || f.stopped || f.broken {
 		return
 	}
 	f.start()
@@ -56,7 +56,7 @@ func (f *frontier) wake(h *hooks) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.recorded++
-	if f.broken || h.c.Context.Err() != nil {
+	if f.stopped || f.broken || h.c.Context.Err() != nil {
 		return
 	}
 	if f.dispatcher == nil {

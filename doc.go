@@ -27,7 +27,7 @@
 // of each host. A program with many collectors for the same hosts should have one Plugin, because
 // two plugins know nothing of each other's requests. [NewCollector] and [Wrap] return a
 // [Collector], whose clones are attached by themselves. [Plugin.Close] ends the plugin; call it
-// after the crawl.
+// after the crawl. [Plugin.Shutdown] also waits for the requests that are under way.
 //
 // # Options
 //

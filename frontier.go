@@ -2,6 +2,7 @@ package collyrobots
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"sync"
@@ -53,6 +54,7 @@ type frontier struct {
 	unrecorded atomic.Int64          // pages that could not be recorded
 	failure    atomic.Pointer[error] // the first error of store; nil if there is none
 	begun      atomic.Bool           // a dispatcher was started
+	ending     atomic.Int64          // attempts whose results are being reported to store
 
 	// mu protects the fields below it, and dispatcher.held.
 	mu         sync.Mutex
@@ -62,6 +64,7 @@ type frontier struct {
 	dispatcher *dispatcher             // nil if none runs
 	drained    bool                    // the last dispatcher has ended because no page was left
 	broken     bool                    // Next has failed, or the plugin is closed: no more pages are recorded
+	stopped    bool                    // stop was called, so no dispatcher is started
 }
 
 // newFrontier returns the frontier of a plugin.
@@ -104,19 +107,30 @@ func (f *frontier) watch(h *hooks) {
 	})
 }
 
-// close ends the dispatcher. Pages that are under way are not done, unless their hooks report it.
-func (f *frontier) close() {
+// stop ends the dispatcher. Results and new pages are still recorded.
+func (f *frontier) stop() {
 	if f == nil {
 		return
 	}
 	f.mu.Lock()
-	f.broken = true
+	f.stopped = true
 	d := f.dispatcher
 	f.mu.Unlock()
 	if d != nil {
 		d.stop()
 		<-d.done
 	}
+}
+
+// close ends the recording, after stop. Pages that are under way are not done, unless their hooks
+// report it.
+func (f *frontier) close() {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	f.broken = true
+	f.mu.Unlock()
 	f.visits.Close()
 }
 
@@ -340,12 +354,15 @@ func (s *storedPage) Lapsed(attempt *fed.Page, r feed.Result) {
 // ended reports the result of an attempt to the urlstore.Store. If its callbacks may have visited pages,
 // these must be recorded first.
 func (f *frontier) ended(p *urlstore.Page, attempt *fed.Page, result feed.Result) {
+	f.ending.Add(1) // before decide, for isIdle
 	end, deciding := f.decide(p, attempt, pageResultOf(result))
 	if end == urlstore.Returned || end == urlstore.Postponed {
 		f.passResult(p, end)
+		f.ending.Add(-1)
 		return
 	}
 	f.visits.After(func(complete bool) {
+		defer f.ending.Add(-1)
 		if !complete {
 			end = urlstore.Returned
 		}
@@ -384,6 +401,29 @@ func (f *frontier) statistics() *urlstore.Stats {
 		s.Error = redact.Text((*err).Error())
 	}
 	return &s
+}
+
+// storeError returns the first error of the urlstore.Store, or nil.
+func (f *frontier) storeError() error {
+	if f == nil {
+		return nil
+	}
+	err := f.failure.Load()
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("collyrobots: the urlstore.Store of Frontier has failed: %w", *err)
+}
+
+// isIdle reports whether the results of all pages that were handed out are in the urlstore.Store.
+func (f *frontier) isIdle() bool {
+	if f == nil {
+		return true
+	}
+	f.mu.Lock()
+	n := len(f.out)
+	f.mu.Unlock()
+	return n == 0 && f.ending.Load() == 0
 }
 
 // isPaused reports whether the frontier has handed out pages before, but does not do so now.

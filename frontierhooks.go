@@ -192,7 +192,7 @@ func (fh *frontierHooks) record(r *colly.Request, listed *fed.Page) (page *fed.P
 		return a.submitted, true
 	case a.page == nil, r.IsAbort(), fh.h.judge.Shard.Owns(a.page.Host, r.URL) != nil, !fh.h.judge.DryRun && fh.h.links.Origin(r) != "":
 		return listed, true
-	case fh.h.closed.Load():
+	case fh.h.closed.Load() && f.isBroken(): // while Shutdown waits, pages are recorded
 		a.unrecorded = true
 		return listed, true
 	}

@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"net/http"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gocolly/colly/v2"
@@ -129,7 +131,7 @@ func configure(opts []Option) (*config, error) {
 	}
 	if c.store == nil && !typednil.Is(c.frontier) {
 		if records := c.frontier.Records(); records != nil {
-			c.store = boundedStore{records}
+			c.store = &boundedStore{Store: records}
 		}
 	}
 	if c.feed != nil && c.feed.Resume && c.store == nil {
@@ -677,18 +679,28 @@ func OnEveryEvent(f func(Event)) Option {
 // first request to such a host waits for one delay after New. The context of each call of the store
 // ends after ten seconds; the crawl then continues without the record. See docs/reference/options.md.
 func Store(s store.Store) Option {
-	return option("Store", func(c *config) { c.store = boundedStore{s} }, faultIf(typednil.Is(s), "Store", "the store is nil")).with(typeOf(s))
+	return option("Store", func(c *config) { c.store = &boundedStore{Store: s} }, faultIf(typednil.Is(s), "Store", "the store is nil")).with(typeOf(s))
 }
 
 // A boundedStore limits the time of calls, so that a database that does not answer cannot stop the
-// crawl.
-type boundedStore struct{ store.Store }
+// crawl. It keeps the errors of the records that could not be written, for Close.
+type boundedStore struct {
+	store.Store
+
+	// mu protects the fields below it.
+	mu        sync.Mutex
+	unwritten map[string]error // by key
+	more      int              // the failed writes of further keys
+}
 
 // storePatience is the longest time that a call of a store may take.
 const storePatience = 10 * time.Second
 
+// mostUnwritten is the largest number of keys in unwritten.
+const mostUnwritten = 100
+
 // Get implements store.Store.
-func (s boundedStore) Get(ctx context.Context, key string) ([]byte, error) {
+func (s *boundedStore) Get(ctx context.Context, key string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
 	value, err := s.Store.Get(ctx, key)
@@ -696,10 +708,48 @@ func (s boundedStore) Get(ctx context.Context, key string) ([]byte, error) {
 }
 
 // Update implements store.Store.
-func (s boundedStore) Update(ctx context.Context, key string, ttl time.Duration, f func([]byte) ([]byte, error)) error {
+func (s *boundedStore) Update(ctx context.Context, key string, ttl time.Duration, f func([]byte) ([]byte, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
-	return typednil.Error(s.Store.Update(ctx, key, ttl, f))
+	err := typednil.Error(s.Store.Update(ctx, key, ttl, f))
+	s.note(key, err)
+	return err
+}
+
+// note keeps err until a later write of key succeeds.
+func (s *boundedStore) note(key string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		delete(s.unwritten, key)
+		return
+	}
+	if s.unwritten == nil {
+		s.unwritten = make(map[string]error)
+	}
+	if _, isKnown := s.unwritten[key]; !isKnown && len(s.unwritten) >= mostUnwritten {
+		s.more++
+		return
+	}
+	s.unwritten[key] = err
+}
+
+// failures returns the errors of the records that could not be written, joined in the order of their
+// keys. It returns nil if s is nil.
+func (s *boundedStore) failures() error {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []error
+	for _, key := range slices.Sorted(maps.Keys(s.unwritten)) {
+		all = append(all, fmt.Errorf("collyrobots: the Store has not written the record %q: %w", key, s.unwritten[key]))
+	}
+	if s.more > 0 {
+		all = append(all, fmt.Errorf("collyrobots: the Store has failed %d more times to write other records", s.more))
+	}
+	return errors.Join(all...)
 }
 
 // Logger sets the logger for everything that no call returns. The default is the value of

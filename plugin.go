@@ -72,6 +72,7 @@ func New(opts ...Option) (*Plugin, error) {
 		tracked:   track.NewRequests[arrival](),
 		untracked: newUntracked(),
 	}
+	c.kept, _ = config.store.(*boundedStore)
 	c.gate = gate.New(j, root{core: c})
 	c.gate.Shadows = judge.NewShadows(config.shadows)
 	if config.feed != nil {
@@ -116,6 +117,7 @@ type core struct {
 	ended     atomic.Pointer[time.Time] // the time of the first Close; nil before it
 
 	revalidation *revalidate.Pages // nil without the option Revalidate
+	kept         *boundedStore     // nil without the options Store and Frontier
 }
 
 // inBubble reports whether the caller runs in a bubble of testing/synctest, where times have no
@@ -224,11 +226,16 @@ func (p *Plugin) Listen(f func(Event)) (stop func()) {
 	return p.judge.Report.Events.Listen(f)
 }
 
-// Close ends the plugin. Requests that wait end at once, and so does the reading of robots.txt
-// files and sitemaps. All further requests of attached collectors are denied with ErrClosed. Close
-// does not end requests that are already on the wire. Call it after the crawl, because it writes
-// the robots.txt files to the Store. It does not close the Store. A second call of Close has no
-// effect.
+// Close ends the plugin at once. Requests that wait, and the reading of robots.txt files and
+// sitemaps, end with ErrClosed, and so do all further requests of attached collectors. A page that
+// waits in a urlstore.Store stays there for a later run. Close does not wait for what is under way:
+// requests on the wire go on, but their redirects are denied, and Close does not record the progress
+// that they make in a sitemap. Shutdown waits for them.
+//
+// Close writes the robots.txt files and the progress of sitemaps to the Store, and returns the errors
+// of all records that the Store, or the urlstore.Store of Frontier, could not write since New, joined.
+// It does not close the stores. Close may be called at any time, several times and concurrently. A
+// further call changes nothing, and returns the errors again.
 //
 // Close waits up to five seconds until all events are delivered to the functions of OnEvent and
 // Listen, and up to five seconds for each event for those of OnEveryEvent. It waits for no other
@@ -242,11 +249,7 @@ func (p *Plugin) Close() error {
 	if p == nil || p.core == nil {
 		return nil
 	}
-	now := time.Now()
-	p.ended.CompareAndSwap(nil, &now) // before closed, so that a closed plugin has the time
-	p.closed.Store(true)
-	p.judge.Policies.Stop() // before the hosts are closed: otherwise a fetch whose wait ends would count as failed
-	p.judge.Wire.Close()
+	p.stop()
 	p.frontier.close()
 	p.judge.Policies.Close()
 	p.sitemaps.flush()
@@ -255,6 +258,70 @@ func (p *Plugin) Close() error {
 		p.debuggers.deliver()
 	}
 	p.tracked.Close()
+	p.release()
+	return errors.Join(p.kept.failures(), p.frontier.storeError())
+}
+
+// Shutdown ends the plugin like Close, but waits for what is under way before. From the call on, no
+// request starts, as after Close. Shutdown then waits until the responses of all requests on the wire
+// are read, the callbacks of pages that a sitemap lists or that Frontier has recorded have run, and the
+// walks of sitemaps have ended. Their results are in the stores when Shutdown returns. For the
+// callbacks of other pages, use Collector.Wait.
+//
+// If ctx ends first, Shutdown stops to wait, calls Close, and returns the cause of ctx, joined with the
+// errors of Close. The requests under way go on. Otherwise it returns what Close returns.
+//
+// Shutdown may be called several times and concurrently, also with Close. In a callback of a collector
+// and between Acquire and Turn.End it would wait for its caller until ctx ends. Start a goroutine
+// for Shutdown there.
+func (p *Plugin) Shutdown(ctx context.Context) error {
+	if p == nil || p.core == nil {
+		return nil
+	}
+	p.stop()
+	err := p.awaitIdle(ctx)
+	return errors.Join(err, p.Close())
+}
+
+// idlePoll is how often Shutdown looks whether something is under way.
+const idlePoll = 10 * time.Millisecond
+
+// awaitIdle waits until nothing is under way, and returns the cause of ctx if that ends first.
+func (c *core) awaitIdle(ctx context.Context) error {
+	for !c.isIdle() {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(idlePoll):
+		}
+	}
+	return nil
+}
+
+// isIdle reports whether no request is in flight, no result of a page is missing, and no sitemap is
+// being read.
+func (c *core) isIdle() bool {
+	now := time.Now()
+	for host := range c.judge.Wire.Hosts.All() {
+		if host.Stats(now).Busy {
+			return false
+		}
+	}
+	return c.frontier.isIdle() && c.sitemaps.isIdle()
+}
+
+// stop lets no further request start, and ends the waits of all others.
+func (p *Plugin) stop() {
+	now := time.Now()
+	p.ended.CompareAndSwap(nil, &now) // before closed, so that a closed plugin has the time
+	p.closed.Store(true)
+	p.judge.Policies.Stop() // before the hosts are closed: otherwise a fetch whose wait ends would count as failed
+	p.judge.Wire.Close()
+	p.frontier.stop()
+}
+
+// release gives the collectors their clients back, if no request of them is under way.
+func (p *Plugin) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, w := range p.hooks {
@@ -264,7 +331,6 @@ func (p *Plugin) Close() error {
 	}
 	p.hooks = nil
 	p.owner = nil
-	return nil
 }
 
 // Attach makes c obey robots.txt. It also turns off Colly's built-in check.

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gocolly/colly/v2"
@@ -31,7 +33,8 @@ import (
 type sitemaps struct {
 	*judge.Judge
 	feed    *feed.Feed
-	slots   feed.Slots // for the pages of all collectors that are Async
+	slots   feed.Slots   // for the pages of all collectors that are Async
+	open    atomic.Int64 // pages that were passed to a collector, without a result
 	options Feed
 
 	onDenied onDenied
@@ -96,6 +99,11 @@ func (s *sitemaps) statistics() report.FeedStats {
 		return report.FeedStats{}
 	}
 	return feedStats(s.feed)
+}
+
+// isIdle reports whether no sitemap is being read, and the results of all pages are known.
+func (s *sitemaps) isIdle() bool {
+	return s == nil || s.feed.IsIdle() && s.open.Load() == 0
 }
 
 // flush writes the checkpoints of Resume to the Store at the end of the crawl.
@@ -238,7 +246,12 @@ func (f *feeder) Visit(site dialect.Authority, e sitemap.Entry, done func(feed.R
 		done(feed.Done)
 		return true
 	}
-	page := fed.Listed(leaderOf(site, e.Sitemap, e.Loc), done)
+	f.open.Add(1)
+	closePage := sync.OnceFunc(func() { f.open.Add(-1) })
+	page := fed.Listed(leaderOf(site, e.Sitemap, e.Loc), func(r feed.Result) {
+		done(r)
+		closePage()
+	})
 	ctx := contextOf(e)
 	ctx.Put(fed.Key, page)
 	err := f.visit(e.Loc, ctx)

@@ -159,6 +159,13 @@ func (f *Feed) assign(a assignment) {
 // Pending reports whether Run may have something to walk. It is cheap.
 func (f *Feed) Pending() bool { return f.waiting.Load() != 0 }
 
+// IsIdle reports whether no walk is running.
+func (f *Feed) IsIdle() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.walks == 0
+}
+
 // Flush records the results of pages since the last write. It is for the end of a crawl, when pages
 // may still have been in flight after their walk ended.
 func (f *Feed) Flush() { f.journal.Flush() }

@@ -126,11 +126,13 @@ var doors = []struct {
 	}},
 	{"Store.Update", func(t *testing.T, web *robotstest.Web, err error) {
 		c := kit.Start(t, web, nil, collyrobots.Store(failingUpdate{failingStore{err}}), collyrobots.Revalidate(collyrobots.Revalidation{}))
+		c.BadStore = true
 		c.Visit("http://a.test/")
 	}},
 	{"Store", func(t *testing.T, web *robotstest.Web, err error) {
 		c := kit.Start(t, web, nil, collyrobots.Store(failingStore{err}),
 			collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true}), collyrobots.Revalidate(collyrobots.Revalidation{}))
+		c.BadStore = true
 		c.Visit("http://a.test/")
 		c.Wait()
 	}},
@@ -141,6 +143,7 @@ var doors = []struct {
 	}},
 	{"Frontier", func(t *testing.T, web *robotstest.Web, err error) {
 		c := kit.Start(t, web, kit.Async, collyrobots.Frontier(failingFrontier{kit.NewMemoryStore(), err}))
+		c.BadStore = true
 		c.Visit("http://a.test/add")
 		c.Visit("http://a.test/1")
 		c.Wait()

@@ -69,6 +69,7 @@ func TestFrontierPrograms(t *testing.T) {
 		"a page that fails and could not be recorded": {
 			site: robotstest.Site{"/bad": unanswered},
 			run: func(t *testing.T, c *kit.Crawl, store *kit.MemoryStore) {
+				c.BadStore = true
 				store.FailWith(errors.New("disk full"))
 				visitInTurn(t, c, "/bad")
 				store.FailWith(nil)

@@ -109,7 +109,7 @@ func TestFrontierResumesSitemaps(t *testing.T) {
 			time.AfterFunc(runs, pages.Close)
 			time.AfterFunc(runs, func() { c.Robots.Close() })
 			c.Wait()
-			kit.Must(t, c.Robots.Close())
+			c.BadStore = i == 0 // the first run is killed, which ends before its stores know
 			pages = pages.Reopen()
 		}
 		times := make(map[string]int)

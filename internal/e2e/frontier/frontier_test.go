@@ -184,7 +184,10 @@ func TestFrontierFails(t *testing.T) {
 		if s.Unrecorded != 2 || s.Error != "disk full" || s.Done != 2 {
 			t.Errorf("got %+v", s)
 		}
-		kit.Must(t, c.Robots.Close())
+		c.BadStore = true
+		if err := c.Robots.Close(); err == nil || !strings.Contains(err.Error(), "disk full") {
+			t.Errorf("Close returned %v, want the error of the urlstore.Store", err)
+		}
 		if len(h.Events) != 2 || h.Events[0].URL != "http://a.test/2" || h.Events[0].Err.Error() != "disk full" {
 			t.Errorf("got events %+v", h.Events)
 		}

@@ -60,7 +60,7 @@
 //   - [MaxRate] limits the requests to all hosts together.
 //
 // How much each host is crawled:
-//   - [MaxPagesPerHost] limits the pages of a host.
+//   - [MaxPages] and [MaxPagesPerHost] limit the pages of the crawl and of a host.
 //   - [StopAfterRefusals] stops a host that refuses requests.
 //
 // What the pages may be used for:

@@ -95,6 +95,7 @@ func withAll[T any](o Option, args []T) Option {
 type config struct {
 	judge.Settings
 	dryRun   bool
+	maxPages int
 	shadows  []dialect.Dialect
 	feed     *Feed // nil without FollowSitemaps
 	onDenied onDenied
@@ -595,6 +596,15 @@ func RetryThrottled(n int) Option {
 func StopAfterRefusals(n int) Option {
 	return hostOption("StopAfterRefusals", func(s *judge.HostSettings) { s.StopAfterRefusals = n },
 		faultIf(n < 0, "StopAfterRefusals", "%d is negative", n)).with(n)
+}
+
+// MaxPages sends at most n pages of all hosts together. Further pages are denied with
+// report.ReasonBudget. By default, or if n is zero, there is no limit. A negative n is an OptionError.
+//
+// A page counts as for MaxPagesPerHost, but only once if it is redirected to another host. See
+// docs/limits.md.
+func MaxPages(n int) Option {
+	return option("MaxPages", func(c *config) { c.maxPages = n }, faultIf(n < 0, "MaxPages", "%d is negative", n)).with(n)
 }
 
 // MaxPagesPerHost sends at most n pages of a host. Further pages are denied with

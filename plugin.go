@@ -63,6 +63,7 @@ func New(opts ...Option) (*Plugin, error) {
 	policies := judge.NewPolicies(&config.Settings, config.shadows, config.store, w)
 	j := judge.New(&config.Settings, w, policies)
 	j.DryRun = config.dryRun
+	j.MaxPages = config.maxPages
 	j.Shard = config.shard
 	c := &core{
 		judge:     j,

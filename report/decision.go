@@ -84,8 +84,9 @@ type Decision struct {
 	// ReasonRefused.
 	Refusals int       `json:"refusals,omitempty"`
 	NextTry  time.Time `json:"next_try,omitzero"`
-	// MaxPagesPerHost is the limit of the option MaxPagesPerHost. It is 0 unless Reason is
-	// ReasonBudget.
+	// MaxPages or MaxPagesPerHost is the limit of the option of that name that has denied the request.
+	// Both are 0 unless Reason is ReasonBudget.
+	MaxPages        int `json:"max_pages,omitempty"`
 	MaxPagesPerHost int `json:"max_pages_per_host,omitempty"`
 }
 
@@ -103,7 +104,7 @@ const (
 	ReasonNofollow    Reason = "nofollow"    // the request follows a link with nofollow; see EnforceNofollow
 	ReasonIgnored     Reason = "ignored"     // robots.txt was not requested because of IgnoreRobotsWithPermission
 	ReasonRefused     Reason = "refused"     // the host has refused too many requests in a row; see StopAfterRefusals
-	ReasonBudget      Reason = "budget"      // MaxPagesPerHost allows no further page of the host
+	ReasonBudget      Reason = "budget"      // MaxPages allows no further page, or MaxPagesPerHost none of the host
 )
 
 // reasons has all reasons with their texts.
@@ -121,7 +122,7 @@ var reasons = []struct {
 	{ReasonNofollow, "the page with the link says nofollow"},
 	{ReasonIgnored, "robots.txt is ignored"},
 	{ReasonRefused, "the host refuses requests"},
-	{ReasonBudget, "the budget of MaxPagesPerHost is used up"},
+	{ReasonBudget, "the budget of pages is used up"},
 }
 
 // Reasons returns all reasons.
@@ -188,6 +189,9 @@ func (d Decision) because() string {
 	case ReasonRefused:
 		return fmt.Sprintf("the host has refused %d requests in a row; next try at %s", d.Refusals, d.NextTry.Format("15:04"))
 	case ReasonBudget:
+		if d.MaxPages > 0 {
+			return fmt.Sprintf("MaxPages allows %d pages", d.MaxPages)
+		}
 		return fmt.Sprintf("MaxPagesPerHost allows %d pages of the host", d.MaxPagesPerHost)
 	case ReasonNoRule:
 		return "no rule of " + d.file() + " matches"

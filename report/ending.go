@@ -7,10 +7,10 @@ type Ending string
 // If several of these apply to a host, its Ending is the last one in this list.
 const (
 	// EndingDone means that all pages that the program has requested so far are done, or are denied
-	// for a reason other than MaxPagesPerHost and StopAfterRefusals. The plugin cannot know whether
+	// for a reason other than MaxPages, MaxPagesPerHost and StopAfterRefusals. The plugin cannot know whether
 	// the program will request more pages.
 	EndingDone Ending = "done"
-	// EndingBudget means that pages were not sent because of MaxPagesPerHost.
+	// EndingBudget means that pages were not sent because of MaxPages or MaxPagesPerHost.
 	EndingBudget Ending = "budget"
 	// EndingRefused means that pages were not sent because of StopAfterRefusals. Pages of the host may
 	// have been sent since then.

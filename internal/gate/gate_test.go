@@ -464,6 +464,26 @@ func TestLastPlaces(t *testing.T) {
 	})
 }
 
+// TestMaxPages checks that MaxPages counts the pages of all hosts, each once: not robots.txt, not a redirect to
+// another host, and not a page that was not sent.
+func TestMaxPages(t *testing.T) {
+	sites := robotstest.Sites{
+		"a.test": {"/1": robotstest.Redirect("http://b.test/1"), "/2": "x"},
+		"b.test": {"/1": "x", "/2": "x", "/3": "x"},
+	}
+	inBubble(t, setup{maxPages: 3}, sites, func(w *world) {
+		broken := &http.Client{Transport: backend.NewSeam(failing{}, Clients{Controller: NewController(w.Gate)})}
+		w.get(broken, mustParse("http://b.test/3"))
+		for _, step := range []struct{ url, want string }{
+			{"http://a.test/1", "200"}, {"http://b.test/2", "200"}, {"http://a.test/2", "200"}, {"http://b.test/3", "denied: budget"},
+		} {
+			if got := ways["client"](w, step.url); got != step.want {
+				t.Errorf("%s: %s, want %s", step.url, got, step.want)
+			}
+		}
+	})
+}
+
 // failing is a transport that sends nothing.
 type failing struct{}
 

@@ -91,6 +91,7 @@ func (g *Gate) addFeatures() {
 	s := g.Settings
 	g.Limits = appendIf(g.Limits, s.IsForAny(g.refusals.Concerns), judge.Limit(g.refusals))
 	g.Limits = appendIf(g.Limits, s.IsForAny(g.pageLimit.Concerns), judge.Limit(g.pageLimit))
+	g.Limits = appendIf(g.Limits, g.MaxPages > 0, judge.Limit(&totalLimit{most: int64(g.MaxPages)}))
 	g.responders = appendIf(g.responders, g.Wire.Signs(), responder(signedRetries{}))
 	g.responders = append(g.responders, g.refusals)
 	g.responders = appendIf(g.responders, s.IsForAny(func(s *judge.HostSettings) bool { return s.RetryThrottled > 0 }), responder(&throttledRetries{}))

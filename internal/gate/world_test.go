@@ -36,6 +36,7 @@ type setup struct {
 	settings judge.HostSettings
 	access   netguard.Access
 	dryRun   bool
+	maxPages int
 }
 
 // A world is a gate in a bubble, with sites in memory. It has a Seam of pages, as a collector has
@@ -71,6 +72,7 @@ func inBubble(t *testing.T, s setup, sites robotstest.Sites, test func(w *world)
 		policies := judge.NewPolicies(settings, nil, nil, wire)
 		j := judge.New(settings, wire, policies)
 		j.DryRun = s.dryRun
+		j.MaxPages = s.maxPages
 		w.Gate = New(j, w)
 		ctl := NewController(w.Gate)
 		w.pages = backend.NewSeam(w.web.Transport(), collectors{Controller: ctl})

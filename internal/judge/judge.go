@@ -24,6 +24,7 @@ import (
 type Judge struct {
 	Settings *Settings
 	DryRun   bool
+	MaxPages int // of all hosts together; 0 if there is no limit
 	Shard    Shard
 	Wire     *exchange.Wire
 	Delays   Delays
@@ -38,7 +39,7 @@ type Judge struct {
 }
 
 // New returns the judge of a new plugin, with the rules whose options are set for any host. The caller
-// sets the fields DryRun, Shard and Limits.
+// sets the fields DryRun, MaxPages, Shard and Limits.
 func New(s *Settings, w *exchange.Wire, p *Policies) *Judge {
 	j := &Judge{
 		Settings: s,

@@ -119,6 +119,10 @@ func everyOption(t *testing.T) map[string]optionCase {
 				collyrobots.MaxRate(1, 0), collyrobots.MaxRate(1, -1), collyrobots.MaxRate(0, -1),
 			},
 		},
+		"MaxPages": {
+			valid: collyrobots.MaxPages(2), text: "MaxPages(2)",
+			off: options{collyrobots.MaxPages(0)}, invalid: options{collyrobots.MaxPages(-1)},
+		},
 		"MaxPagesPerHost": {
 			valid: collyrobots.MaxPagesPerHost(2), text: "MaxPagesPerHost(2)",
 			off: options{collyrobots.MaxPagesPerHost(0)}, invalid: options{collyrobots.MaxPagesPerHost(-1)}, perHost: true,

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -107,9 +108,9 @@ func TestShutdownRecordsResults(t *testing.T) {
 				} else {
 					kit.Must(t, c.Robots.Shutdown(t.Context()))
 				}
-				s.killed = true
+				s.killed.Store(true)
 				c.Wait()
-				s.killed = false
+				s.killed.Store(false)
 				start().Wait()
 				got := 0
 				for _, r := range web.Log("a.test") {
@@ -219,8 +220,8 @@ func TestShutdownOfItself(t *testing.T) {
 // A fullStore is a Store that may be full.
 type fullStore struct {
 	store.Store
-	full   bool // writes fail
-	killed bool // writes have no effect, as after the end of the process
+	full   bool        // writes fail
+	killed atomic.Bool // writes have no effect, as after the end of the process
 }
 
 var errFull = errors.New("no space left on device")
@@ -229,7 +230,7 @@ func (s *fullStore) Update(ctx context.Context, key string, ttl time.Duration, f
 	switch {
 	case s.full:
 		return errFull
-	case s.killed:
+	case s.killed.Load():
 		return nil
 	}
 	return s.Store.Update(ctx, key, ttl, f)

@@ -68,6 +68,31 @@ func testMaxPagesPerHost(t *testing.T, start kit.Starter) {
 	}
 }
 
+// TestMaxPages checks that of many pages at once, of many hosts, exactly as many are sent as the option allows.
+func TestMaxPages(t *testing.T) { kit.ForEachClient(t, testMaxPages) }
+
+func testMaxPages(t *testing.T, start kit.Starter) {
+	for _, n := range []int{1, 10, 63, 64} {
+		sites := make(robotstest.Sites)
+		for i := range 16 {
+			sites[fmt.Sprintf("%d.test", i)] = robotstest.Site{"/robots.txt": kit.NoDenys, "*": robotstest.Page()}
+		}
+		kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+			c := start(t, web, kit.Async, collyrobots.MaxPages(n))
+			for i := range 64 {
+				c.Visit(fmt.Sprintf("http://%d.test/%d", i%16, i))
+			}
+			c.Wait()
+			if got := countPages(web.Log("")); got != n {
+				t.Errorf("%d pages were sent, want %d", got, n)
+			}
+			if denied := c.Robots.Stats().Totals.Denied; denied != 64-n {
+				t.Errorf("%d pages are denied, want %d", denied, 64-n)
+			}
+		})
+	}
+}
+
 // TestMaxPagesPerHostSurvives checks that the count survives when the registry forgets the host.
 func TestMaxPagesPerHostSurvives(t *testing.T) {
 	if kit.UnderRace {

@@ -146,8 +146,8 @@ func TestRefusalsAndBudgets(t *testing.T) {
 	b.within(soon, has(row("rude.example"), "refused 2 requests in a row"))
 	b.within(soon, has(row("budget.example"), "budget used up: 2 pages"))
 	b.within(soon, has(denialList, "the host refuses requests 3 ×"))
-	b.within(soon, has(denialList, "the budget of MaxPagesPerHost is used up 4 ×"))
-	b.within(soon, has(`document.querySelector("#denied-why").textContent`, "3 × the host refuses requests, 4 × the budget of MaxPagesPerHost is used up"))
+	b.within(soon, has(denialList, "the budget of pages is used up 4 ×"))
+	b.within(soon, has(`document.querySelector("#denied-why").textContent`, "3 × the host refuses requests, 4 × the budget of pages is used up"))
 	b.within(soon, has(`document.querySelector("#left-why").textContent`, "No page is waiting. Hosts: 1 done, 1 over the budget, 1 refusing."))
 	for _, want := range []string{"refusing since ", "budget used up: 2 pages", "refused 2 requests in a row", "the host refuses requests"} {
 		if text := c.served(t); !strings.Contains(text, want) {

@@ -119,13 +119,13 @@ func TestOperatorStates(t *testing.T) {
 		}
 	}
 	for element, want := range map[string]string{
-		"#denied-why": "4 × the owner disallows this use, 1 × the page with the link says nofollow, 2 × the host refuses requests, 3 × the budget of MaxPagesPerHost is used up",
+		"#denied-why": "4 × the owner disallows this use, 1 × the page with the link says nofollow, 2 × the host refuses requests, 3 × the budget of pages is used up",
 		"#left-why":   "No page is waiting. Hosts: 9 done, 2 over the budget, 1 refusing.",
 		"#pages-why":  "12 waiting · 1,237 unchanged · 0.5 requests per second",
 	} {
 		b.within(soon, has(fmt.Sprintf(`document.querySelector(%q).textContent`, element), want))
 	}
-	for _, want := range []string{"the host refuses requests", "the budget of MaxPagesPerHost is used up", "the owner disallows this use", "the page with the link says nofollow"} {
+	for _, want := range []string{"the host refuses requests", "the budget of pages is used up", "the owner disallows this use", "the page with the link says nofollow"} {
 		b.within(soon, has(denialList, want))
 	}
 	for _, width := range []int64{375, 800, 1280} {

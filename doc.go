@@ -111,7 +111,7 @@
 // [Plugin.Stats] returns counts and delays by host. [OnEvent] and [Plugin.Listen] call a function
 // for each [Event]. A [Stats], an Event and a Decision can be encoded in JSON and read back;
 // durations are numbers of seconds. Package view shows a crawl on a web page, and the modules
-// metrics/prom and metrics/otel publish metrics.
+// metrics/robotsprom and metrics/robotsotel publish metrics.
 //
 // Package report has the types of decisions, events and counters, and their values, such as
 // report.ReasonNofollow. Packages store/urlstore and store/pacer have the interfaces for [Frontier]

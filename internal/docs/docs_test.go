@@ -37,7 +37,7 @@ const repository = "../.." // the root of the repository
 var elsewhere = map[string]string{
 	"docs/tools/any-language.md": "cmd/collyrobots/internal/serve",
 	"docs/many-processes.md":     "store/redisstore",
-	"docs/reference/metrics.md":  "metrics/prom",
+	"docs/reference/metrics.md":  "metrics/robotsprom",
 	"docs/tools/playground.md":   "internal/interop/browsertest",
 }
 

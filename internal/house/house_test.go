@@ -148,8 +148,8 @@ const importRules = `
 
 	# So do the metrics, which have the same meaning in every system.
 	metrics/figures:   ./report ./store/urlstore
-	metrics/prom:      ./report ./metrics/figures github.com/prometheus/client_golang/prometheus
-	metrics/otel:      ./report ./metrics/figures go.opentelemetry.io/otel/attribute go.opentelemetry.io/otel/codes go.opentelemetry.io/otel/metric go.opentelemetry.io/otel/trace
+	metrics/robotsprom:      ./report ./metrics/figures github.com/prometheus/client_golang/prometheus
+	metrics/robotsotel:      ./report ./metrics/figures go.opentelemetry.io/otel/attribute go.opentelemetry.io/otel/codes go.opentelemetry.io/otel/metric go.opentelemetry.io/otel/trace
 
 	# A log of what a crawl did on the wire, and its verification.
 	audit:                ./report ./audit/internal/tiles ./dialect golang.org/x/mod/sumdb/note golang.org/x/mod/sumdb/tlog !net/http
@@ -297,9 +297,9 @@ func TestImportRulesCatch(t *testing.T) {
 		{"view/state.go", ".", false},
 		{"view/state.go", "./internal/pace", false},
 		{"view/state.go", "github.com/gocolly/colly/v2", false},
-		{"plugin.go", "./metrics/prom", false},
-		{"metrics/prom/prom.go", "./metrics/figures", true},
-		{"metrics/prom/prom.go", "./internal/pace", false},
+		{"plugin.go", "./metrics/robotsprom", false},
+		{"metrics/robotsprom/robotsprom.go", "./metrics/figures", true},
+		{"metrics/robotsprom/robotsprom.go", "./internal/pace", false},
 		{"metrics/figures/figures.go", "github.com/prometheus/client_golang/prometheus", false},
 		{"examples/crawl/main.go", ".", true},
 		{"examples/crawl/main.go", "./internal/policy", false},
@@ -379,10 +379,10 @@ func TestModulesShareNoInternals(t *testing.T) {
 
 // TestModuleOf checks that the file of a nested module is not taken for one of the main module.
 func TestModuleOf(t *testing.T) {
-	folders := []string{".", "frontier", "metrics/prom", "cmd/collyrobots"}
+	folders := []string{".", "frontier", "metrics/robotsprom", "cmd/collyrobots"}
 	for name, want := range map[string]string{
 		"plugin.go": ".", "frontier/disk.go": "frontier", "frontiers/x.go": ".", "internal/redact": ".",
-		"cmd/collyrobots/internal/term": "cmd/collyrobots", "metrics/figures": ".", "metrics/prom": "metrics/prom",
+		"cmd/collyrobots/internal/term": "cmd/collyrobots", "metrics/figures": ".", "metrics/robotsprom": "metrics/robotsprom",
 	} {
 		if got := moduleOf(folders, name); got != want {
 			t.Errorf("%s: module %s, want %s", name, got, want)

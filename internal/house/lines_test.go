@@ -28,8 +28,8 @@ var budget = map[string]lines{
 	"hostqueue":           {product: 1600, tests: 1800},
 	"internal/benchmarks": {product: 800, tests: 2500},
 	"internal/interop":    {product: 200, tests: 2700},
-	"metrics/otel":        {product: 600, tests: 1000},
-	"metrics/prom":        {product: 200, tests: 700},
+	"metrics/robotsotel":  {product: 600, tests: 1000},
+	"metrics/robotsprom":  {product: 200, tests: 700},
 	"store/redisstore":    {product: 1050, tests: 2350},
 }
 

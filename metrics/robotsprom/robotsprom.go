@@ -1,9 +1,9 @@
-// Package prom publishes metrics of a collyrobots.Plugin for Prometheus. The file board.json
+// Package robotsprom publishes metrics of a collyrobots.Plugin for Prometheus. The file board.json
 // contains a Grafana board that shows them.
 //
 //	robots, err := c.WithRobots()
 //	...
-//	metrics := prom.NewCollector(robots)
+//	metrics := robotsprom.NewCollector(robots)
 //	defer metrics.Close()
 //	prometheus.MustRegister(metrics)
 //
@@ -11,7 +11,7 @@
 // that distinguishes them:
 //
 //	prometheus.WrapRegistererWith(prometheus.Labels{"crawl": "books"}, registry).MustRegister(metrics)
-package prom
+package robotsprom
 
 import (
 	"strings"

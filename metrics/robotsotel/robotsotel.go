@@ -1,10 +1,10 @@
-// Package otel publishes metrics and traces of a collyrobots.Plugin through OpenTelemetry.
+// Package robotsotel publishes metrics and traces of a collyrobots.Plugin through OpenTelemetry.
 //
 //	robots, err := c.WithRobots()
 //	...
-//	metrics, err := otel.Register(provider.Meter("example.com/spider"), robots)
+//	stop, err := robotsotel.Register(provider.Meter("example.com/spider"), robots)
 //	...
-//	defer metrics.Unregister()
+//	defer stop()
 //
 // For traces, see Trace.
 //
@@ -12,7 +12,7 @@
 // their meters by name or by an attribute:
 //
 //	provider.Meter("example.com/spider", metric.WithInstrumentationAttributes(attribute.String("crawl", "books")))
-package otel
+package robotsotel
 
 import (
 	"context"
@@ -27,9 +27,9 @@ import (
 )
 
 // Register creates the instruments for a crawl on meter, and counts its events from now on. Call it
-// before the crawl starts. Unregister stops both and removes all references from the plugin; a
+// before the crawl starts. stop ends both and removes all references from the plugin; a
 // provider continues to export the last values of the metrics that are counted from events. It is
-// safe to call Unregister more than once.
+// safe to call stop more than once.
 //
 // Most metrics are read from Plugin.Stats when they are collected. This uses at most a fiftieth of
 // one processor: with 100,000 hosts, Stats is read only once in a few seconds. If the plugin
@@ -38,9 +38,9 @@ import (
 // Register returns an error if meter is nil or cannot create an instrument. OpenTelemetry does not
 // report an error if a plugin is registered twice with one meter; the metrics that are counted from
 // events are then counted twice.
-func Register(meter metric.Meter, source report.Source) (metric.Registration, error) {
+func Register(meter metric.Meter, source report.Source) (stop func(), err error) {
 	if meter == nil {
-		return nil, errors.New("otel: Register: meter is nil")
+		return nil, errors.New("robotsotel: Register: meter is nil")
 	}
 	m := &metrics{
 		sampler:  figures.NewSampler(source),
@@ -52,29 +52,21 @@ func Register(meter metric.Meter, source report.Source) (metric.Registration, er
 	var observables []metric.Observable
 	for _, f := range figures.All() {
 		if err := m.add(meter, f); err != nil {
-			return nil, fmt.Errorf("otel: Register: %s: %w", f.Name, err)
+			return nil, fmt.Errorf("robotsotel: Register: %s: %w", f.Name, err)
 		}
 		if instrument := m.observed[f]; instrument != nil {
 			observables = append(observables, instrument)
 		}
 	}
-	inner, err := meter.RegisterCallback(m.observe, observables...)
+	registration, err := meter.RegisterCallback(m.observe, observables...)
 	if err != nil {
-		return nil, fmt.Errorf("otel: Register: %w", err)
+		return nil, fmt.Errorf("robotsotel: Register: %w", err)
 	}
-	return &registration{Registration: inner, stop: figures.Listen(source, m.hear)}, nil
-}
-
-// A registration is a metric.Registration that also stops listening to the plugin.
-type registration struct {
-	metric.Registration
-	stop func()
-}
-
-// Unregister implements metric.Registration.
-func (r *registration) Unregister() error {
-	r.stop()
-	return r.Registration.Unregister()
+	unlisten := figures.Listen(source, m.hear)
+	return func() {
+		unlisten()
+		registration.Unregister() // of the SDK, it returns nil
+	}, nil
 }
 
 // metrics holds the instruments for one plugin. Its maps are not changed after Register.

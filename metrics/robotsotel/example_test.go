@@ -1,4 +1,4 @@
-package otel_test
+package robotsotel_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/collyrobots/collyrobots"
-	"github.com/collyrobots/collyrobots/metrics/otel"
+	"github.com/collyrobots/collyrobots/metrics/robotsotel"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -40,11 +40,11 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	metrics, err := otel.Register(provider.Meter("example.com/spider"), robots)
+	stop, err := robotsotel.Register(provider.Meter("example.com/spider"), robots)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer metrics.Unregister()
+	defer stop()
 
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
 	c.Visit("http://shop.test/")
@@ -86,7 +86,7 @@ func ExampleTrace() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	stop, err := otel.Trace(traces.Tracer("example.com/spider"), robots)
+	stop, err := robotsotel.Trace(traces.Tracer("example.com/spider"), robots)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package otel
+package robotsotel
 
 import (
 	"cmp"
@@ -53,7 +53,7 @@ const (
 // Trace returns an error if tracer is nil.
 func Trace(tracer trace.Tracer, source report.Source) (stop func(), err error) {
 	if tracer == nil {
-		return nil, errors.New("otel: Trace: tracer is nil")
+		return nil, errors.New("robotsotel: Trace: tracer is nil")
 	}
 	t := newTraces(tracer)
 	unlisten := figures.Listen(source, t.hear)

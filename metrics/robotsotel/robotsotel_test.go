@@ -1,4 +1,4 @@
-package otel
+package robotsotel
 
 import (
 	"errors"
@@ -119,11 +119,11 @@ func TestAgainstTheAccessLog(t *testing.T) {
 		web := robotstest.New(t, shops())
 		c, robots := spider(t, web)
 		reader := sdk.NewManualReader()
-		registration, err := Register(sdk.NewMeterProvider(sdk.WithReader(reader)).Meter("test"), robots)
+		stop, err := Register(sdk.NewMeterProvider(sdk.WithReader(reader)).Meter("test"), robots)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer registration.Unregister()
+		defer stop()
 		c.Visit("http://slow.test/")
 		c.Wait()
 		time.Sleep(100 * time.Millisecond) // events are delivered to listeners a little later
@@ -216,40 +216,38 @@ func TestSeveralPlugins(t *testing.T) {
 	for _, host := range []string{"a.test", "b.test"} {
 		c, robots := spider(t, web)
 		meter := provider.Meter("test", metric.WithInstrumentationAttributes(attribute.String("crawl", host)))
-		registration, err := Register(meter, robots)
+		stop, err := Register(meter, robots)
 		if err != nil {
 			t.Fatal(err)
 		}
 		c.Visit("http://" + host + "/")
 		robots.Close() // all events are counted when it returns
 		if host == "a.test" {
-			defer registration.Unregister()
+			defer stop()
 			continue
 		}
-		for range 2 {
-			if err := registration.Unregister(); err != nil {
-				t.Error(err)
-			}
-		}
+		stop()
+		stop()
 	}
 	got := read(t, reader)
 	if got.values["a.test collyrobots.pages"] != 3 || got.values["a.test collyrobots.requests page"] != 3 {
 		t.Errorf("a.test: %v", got.values)
 	}
 	if _, ok := got.values["b.test collyrobots.pages"]; ok || got.values["b.test collyrobots.requests page"] != 6 {
-		t.Errorf("b.test after Unregister: %v", got.values)
+		t.Errorf("b.test after stop: %v", got.values)
 	}
 }
 
-// TestUnregister checks that Unregister stops listening to the plugin.
-func TestUnregister(t *testing.T) {
+// TestStop checks that stop ends the listening to the plugin.
+func TestStop(t *testing.T) {
 	crawl := new(fakeSource)
-	r, err := Register(noop.NewMeterProvider().Meter("test"), crawl)
+	stop, err := Register(noop.NewMeterProvider().Meter("test"), crawl)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Unregister(); err != nil || !crawl.stopped {
-		t.Errorf("%v, stopped: %v", err, crawl.stopped)
+	stop()
+	if !crawl.stopped {
+		t.Error("the plugin is still listened to")
 	}
 }
 
@@ -291,12 +289,12 @@ func (b broken) RegisterCallback(metric.Callback, ...metric.Observable) (metric.
 
 func TestMetersThatFail(t *testing.T) {
 	fault := errors.New("fault")
-	if r, err := Register(nil, nil); r != nil || err == nil {
-		t.Errorf("no meter: %v, %v", r, err)
+	if stop, err := Register(nil, nil); stop != nil || err == nil {
+		t.Errorf("no meter: %v", err)
 	}
 	for _, meter := range []broken{{histogram: fault}, {callback: fault}} {
-		if r, err := Register(meter, nil); r != nil || !errors.Is(err, fault) || !strings.HasPrefix(err.Error(), "otel: Register: ") {
-			t.Errorf("%v, %v", r, err)
+		if stop, err := Register(meter, nil); stop != nil || !errors.Is(err, fault) || !strings.HasPrefix(err.Error(), "robotsotel: Register: ") {
+			t.Error(err)
 		}
 	}
 }

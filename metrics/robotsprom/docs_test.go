@@ -1,4 +1,4 @@
-package prom
+package robotsprom
 
 import (
 	"fmt"
@@ -35,7 +35,7 @@ func TestDocumentation(t *testing.T) {
 	if len(pieces) != 3 {
 		t.Fatalf("docs/reference/metrics.md has %d pieces of Go", len(pieces))
 	}
-	for i, example := range []string{"example_test.go", "../otel/example_test.go"} {
+	for i, example := range []string{"example_test.go", "../robotsotel/example_test.go"} {
 		for line := range strings.Lines(pieces[i][1]) {
 			if !strings.Contains(read(example), "\t"+line) {
 				t.Errorf("%s does not contain %s", example, line)

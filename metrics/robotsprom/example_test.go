@@ -1,4 +1,4 @@
-package prom_test
+package robotsprom_test
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/collyrobots/collyrobots"
-	"github.com/collyrobots/collyrobots/metrics/prom"
+	"github.com/collyrobots/collyrobots/metrics/robotsprom"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -38,7 +38,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	metrics := prom.NewCollector(robots)
+	metrics := robotsprom.NewCollector(robots)
 	defer metrics.Close()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(metrics)

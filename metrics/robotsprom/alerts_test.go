@@ -1,4 +1,4 @@
-package prom
+package robotsprom
 
 import (
 	"encoding/json"

@@ -352,7 +352,7 @@ func Dialect(d dialect.Dialect) Option {
 
 // ProductToken sets the names to look for in robots.txt, the most specific first: "Googlebot-News",
 // "Googlebot". By default, the name is the product token of the user agent of each request; see
-// dialect.ProductToken.
+// dialect.TokenOf.
 //
 // A token is a name such as ExampleBot, without version, blanks and slashes. New returns an
 // OptionError for any other text, and logs a warning if the dialect can never find a group for the

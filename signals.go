@@ -230,7 +230,7 @@ func (c *core) tagsOf(r *colly.Response, html bool) robotstags.Tags {
 	}
 	bots := c.judge.Settings.Of(hostname.Of(r.Request.URL)).Tokens
 	if bots == nil {
-		bots = []string{dialect.ProductToken(judge.UserAgentOf(sent))}
+		bots = []string{dialect.TokenOf(judge.UserAgentOf(sent))}
 	}
 	tags := robotstags.FromHeader(headerOf(r), bots...)
 	if html {

@@ -119,7 +119,7 @@ func (c *compiler) add(rec record) {
 
 // addEmpty adds a draft of a rule without a pattern. Such a rule restricts nothing. It is the least
 // specific of all rules, unless the dialect reads an empty Disallow as "Allow: /". Only the first
-// Allow and the first Disallow of this kind are kept, so that a Decision can name them.
+// Allow and the first Disallow of this kind are kept, so that a Verdict can name them.
 func (c *compiler) addEmpty(rule match.Rule) {
 	seen := &c.hasEmptyDisallow
 	if rule.Allow {

@@ -27,10 +27,10 @@ func (r Rule) String() string {
 	return "Disallow: " + r.Pattern
 }
 
-// A Decision says whether a URL may be requested and which rule decided. If no rule matches the
+// A Verdict says whether a URL may be requested and which rule decided. If no rule matches the
 // URL, the URL is allowed. A rule with an empty Pattern restricts nothing, whether it is an Allow
 // or a Disallow.
-type Decision struct {
+type Verdict struct {
 	Allowed bool
 	Rule    Rule
 }
@@ -38,16 +38,16 @@ type Decision struct {
 // Decide decides whether a URL may be requested. The target is the path and query of the URL as
 // [Target] returns them. Decide ignores a # and everything after it, and it adds a missing slash at
 // the beginning. It does not allocate, except for [Temoto].
-func (g *Group) Decide(target string) Decision {
+func (g *Group) Decide(target string) Verdict {
 	if g.temoto != nil {
 		return g.temoto.decide(target)
 	}
 	if g.rules.Len() == 0 {
-		return Decision{Allowed: true}
+		return Verdict{Allowed: true}
 	}
 	r := g.find(target)
 	rule := Rule{Allow: r.Allow, Pattern: r.Pattern, Line: int(r.Line)}
-	return Decision{Allowed: r.Allow || r.Pattern == "", Rule: rule}
+	return Verdict{Allowed: r.Allow || r.Pattern == "", Rule: rule}
 }
 
 // targets holds buffers for targets.
@@ -57,19 +57,19 @@ var targets = sync.Pool{New: func() any { return new([]byte) }}
 // does not allocate even if Target does. For [Temoto], it tests the same text as Colly's built-in
 // check. This text differs from the Target if the URL has lower-case escapes or a host with a
 // semicolon.
-func (g *Group) DecideURL(u *url.URL) Decision {
+func (g *Group) DecideURL(u *url.URL) Verdict {
 	if g.temoto != nil {
 		return g.temoto.decideURL(u)
 	}
 	if g.rules.Len() == 0 {
-		return Decision{Allowed: true}
+		return Verdict{Allowed: true}
 	}
 	if target, ok := plainTarget(u); ok {
 		return g.Decide(target)
 	}
 	buf := targets.Get().(*[]byte)
 	*buf = appendTarget((*buf)[:0], u)
-	// The buffer can be reused, because a Decision only holds strings of the group.
+	// The buffer can be reused, because a Verdict only holds strings of the group.
 	d := g.Decide(unsafe.String(unsafe.SliceData(*buf), len(*buf)))
 	targets.Put(buf)
 	return d

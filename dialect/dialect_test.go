@@ -52,8 +52,8 @@ func TestDialectTextUnknown(t *testing.T) {
 	}
 }
 
-// TestDecisionJSON checks that a Decision does not change when it is encoded in JSON and decoded.
-func TestDecisionJSON(t *testing.T) {
+// TestVerdictJSON checks that a Verdict does not change when it is encoded in JSON and decoded.
+func TestVerdictJSON(t *testing.T) {
 	const file = "User-agent: *\nDisallow: /a*\"<&>\u2028b$\nAllow: /caf\u00e9\nDisallow:\n"
 	for _, d := range published {
 		group := d.Parse([]byte(file)).Group("x")
@@ -63,7 +63,7 @@ func TestDecisionJSON(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var got dialect.Decision
+			var got dialect.Verdict
 			if err := json.Unmarshal(text, &got); err != nil || got != want {
 				t.Errorf("%s %s: %+v, %v, want %+v", d, target, got, err, want)
 			}

@@ -53,11 +53,11 @@ func ExampleDialect_Lint() {
 
 // A robots.txt names a crawler by its product token and not by its User-Agent header. It is wrong
 // to pass the header to Group: no line can match it, so the crawler gets the group of *.
-func ExampleProductToken() {
+func ExampleTokenOf() {
 	const header = "ExampleBot/1.0 (+https://example.com/bot)"
 	rules := dialect.RFC9309().Parse([]byte("User-agent: *\nDisallow: /\n\nUser-agent: ExampleBot\nDisallow: /private/\n"))
 
-	token := dialect.ProductToken(header)
+	token := dialect.TokenOf(header)
 	fmt.Println(token, dialect.RFC9309().CheckToken(token), rules.Group(token).Decide("/").Allowed)
 	fmt.Println("wrong:", dialect.RFC9309().CheckToken(header) != nil, rules.Group(header).Decide("/").Allowed)
 	// Output:
@@ -65,7 +65,7 @@ func ExampleProductToken() {
 	// wrong: true false
 }
 
-// A Decision shows which line of the file decided, and whether a URL is allowed by a rule or
+// A Verdict shows which line of the file decided, and whether a URL is allowed by a rule or
 // because no rule matches it.
 func ExampleGroup_Decide() {
 	group := dialect.RFC9309().Parse([]byte(`User-agent: *

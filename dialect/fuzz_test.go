@@ -229,7 +229,7 @@ func FuzzURL(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		if name := dialect.ProductToken(s); strings.ContainsAny(name, " /;()#\t\r\n") {
+		if name := dialect.TokenOf(s); strings.ContainsAny(name, " /;()#\t\r\n") {
 			t.Fatalf("product token %q of %q", name, s)
 		}
 		u, err := url.Parse(s)

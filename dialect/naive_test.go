@@ -376,15 +376,15 @@ func naiveWindow(value string) (w dialect.Window, ok bool) {
 
 // decide decides by the matching rule with the most bytes. If several have the same number of
 // bytes, Allow is used before Disallow, and the first rule in the file before later ones.
-func (g *naiveGroup) decide(d dialect.Dialect, target string) dialect.Decision {
+func (g *naiveGroup) decide(d dialect.Dialect, target string) dialect.Verdict {
 	target, _, _ = strings.Cut(target, "#")
 	if !strings.HasPrefix(target, "/") {
 		target = "/" + target
 	}
 	if d == dialect.RFC9309() && naiveText(naiveUnits(d, target, false)) == "/robots.txt" {
-		return dialect.Decision{Allowed: true}
+		return dialect.Verdict{Allowed: true}
 	}
-	best := dialect.Decision{Allowed: true}
+	best := dialect.Verdict{Allowed: true}
 	most := -1
 	for _, r := range g.rules {
 		size := naiveMatch(d, r, target)
@@ -393,7 +393,7 @@ func (g *naiveGroup) decide(d dialect.Dialect, target string) dialect.Decision {
 		}
 		wins := func(r dialect.Rule) bool { return r.Allow || d == dialect.Yandex() && r.Pattern == "" }
 		if size > most || size == most && size >= 0 && wins(r) && !wins(best.Rule) {
-			best = dialect.Decision{Allowed: r.Allow || r.Pattern == "", Rule: r}
+			best = dialect.Verdict{Allowed: r.Allow || r.Pattern == "", Rule: r}
 			most = size
 		}
 	}

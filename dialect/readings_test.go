@@ -219,13 +219,13 @@ func TestRule(t *testing.T) {
 	for _, test := range []struct {
 		d      dialect.Dialect
 		target string
-		want   dialect.Decision
+		want   dialect.Verdict
 	}{
-		{dialect.RFC9309(), "/~abc", dialect.Decision{Rule: dialect.Rule{Pattern: "/%7ea*$", Line: 4}}},
-		{dialect.RFC9309(), "/bc/index.html", dialect.Decision{Allowed: true, Rule: dialect.Rule{Allow: true, Pattern: "/b**c/index.html", Line: 5}}},
-		{dialect.Google(), "/bxc/", dialect.Decision{Allowed: true, Rule: dialect.Rule{Allow: true, Pattern: "/b**c/index.html", Line: 5}}},
-		{dialect.RFC9309(), "/bxc/", dialect.Decision{Allowed: true, Rule: dialect.Rule{Line: 6}}},
-		{dialect.RFC9309(), "/robots.txt", dialect.Decision{Allowed: true}},
+		{dialect.RFC9309(), "/~abc", dialect.Verdict{Rule: dialect.Rule{Pattern: "/%7ea*$", Line: 4}}},
+		{dialect.RFC9309(), "/bc/index.html", dialect.Verdict{Allowed: true, Rule: dialect.Rule{Allow: true, Pattern: "/b**c/index.html", Line: 5}}},
+		{dialect.Google(), "/bxc/", dialect.Verdict{Allowed: true, Rule: dialect.Rule{Allow: true, Pattern: "/b**c/index.html", Line: 5}}},
+		{dialect.RFC9309(), "/bxc/", dialect.Verdict{Allowed: true, Rule: dialect.Rule{Line: 6}}},
+		{dialect.RFC9309(), "/robots.txt", dialect.Verdict{Allowed: true}},
 	} {
 		if got := test.d.Parse([]byte(file)).Group("x").Decide(test.target); got != test.want {
 			t.Errorf("%s %s: %+v, want %+v", test.d, test.target, got, test.want)

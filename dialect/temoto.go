@@ -137,23 +137,23 @@ func (t *temotoRules) usageLines(tokens []string) []UsageLine {
 }
 
 // decide decides whether the URL with the given target may be requested.
-func (g *temotoGroup) decide(target string) Decision {
+func (g *temotoGroup) decide(target string) Verdict {
 	target, _, _ = strings.Cut(target, "#")
 	path, query, _ := strings.Cut(target, "?")
 	return g.test(path, query)
 }
 
 // decideURL decides whether u may be requested.
-func (g *temotoGroup) decideURL(u *url.URL) Decision {
+func (g *temotoGroup) decideURL(u *url.URL) Verdict {
 	return g.test(u.EscapedPath(), u.RawQuery)
 }
 
 // test makes the same decision as Colly's checkRobots, which sorts the query and encodes it again.
 // In Colly, every path begins with a slash, so test adds a missing one. A target whose decision
 // would take too long is denied.
-func (g *temotoGroup) test(path, query string) Decision {
+func (g *temotoGroup) test(path, query string) Verdict {
 	if g.group == nil {
-		return Decision{}
+		return Verdict{}
 	}
 	if path == "" || path[0] != '/' {
 		path = "/" + path
@@ -163,9 +163,9 @@ func (g *temotoGroup) test(path, query string) Decision {
 		path += "?" + values.Encode()
 	}
 	if g.wild > maxTemotoWork/len(path) {
-		return Decision{}
+		return Verdict{}
 	}
-	return Decision{Allowed: g.group.Test(path)}
+	return Verdict{Allowed: g.group.Test(path)}
 }
 
 // lintTemoto reports the lines that make temoto refuse a file, and the rules that never match

@@ -5,17 +5,17 @@ import (
 	"unicode"
 )
 
-// ProductToken returns the name that a robots.txt would use for the crawler that sends this
+// TokenOf returns the name that a robots.txt would use for the crawler that sends this
 // User-Agent header. This is the first product of the header: ExampleBot for "ExampleBot/1.0
 // (+https://...)". If the header begins like that of a browser, it is the product after
 // "compatible;" or before the URL of a web page:
 //
 //	Mozilla/5.0 (compatible; ExampleBot/0.1; https://www.example.com/bot.html)
 //
-// ProductToken returns "" for the header of a browser, which names no crawler. The group of * then
+// TokenOf returns "" for the header of a browser, which names no crawler. The group of * then
 // applies. The name may contain digits and dots, as in "MJ12bot" and "archive.org_bot".
 // [Dialect.CheckToken] reports whether a dialect can match such a name.
-func ProductToken(userAgent string) string {
+func TokenOf(userAgent string) string {
 	name := productName(strings.TrimSpace(userAgent))
 	if !isBrowser(name) {
 		return name

@@ -37,7 +37,7 @@ func TestProductToken(t *testing.T) {
 		{"compatible;;;(", ""},
 		{"://", ""},
 	} {
-		if got := dialect.ProductToken(test.userAgent); got != test.want {
+		if got := dialect.TokenOf(test.userAgent); got != test.want {
 			t.Errorf("%q: %q, want %q", test.userAgent, got, test.want)
 		}
 	}

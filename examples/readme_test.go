@@ -269,7 +269,7 @@ const userAgent = "ExampleBot/1.0 (+https://example.com/bot)"
 // groupOf returns the group of the crawler in a robots.txt. The name of the crawler is the name
 // that the plugin takes from the user agent.
 func groupOf(d dialect.Dialect, cell string) *dialect.Group {
-	token := dialect.ProductToken(userAgent)
+	token := dialect.TokenOf(userAgent)
 	if d == dialect.Temoto() {
 		token = userAgent // as in the built-in check
 	}

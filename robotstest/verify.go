@@ -29,7 +29,7 @@ import (
 // crawler, a request may follow either the old or the new one.
 //
 // Rules are selected by the product token of the request's User-Agent header; see
-// [dialect.ProductToken]. Under [dialect.Temoto], they are selected by the whole header. If tokens
+// [dialect.TokenOf]. Under [dialect.Temoto], they are selected by the whole header. If tokens
 // are given, they are used instead; list the most specific one first.
 //
 // Verify also fails the test if the web received no requests, because then the crawler probably
@@ -229,5 +229,5 @@ func (v *verifier) names(r Request) []string {
 	if v.dialect == dialect.Temoto() {
 		return []string{r.Header.Get("User-Agent")}
 	}
-	return []string{dialect.ProductToken(r.Header.Get("User-Agent"))}
+	return []string{dialect.TokenOf(r.Header.Get("User-Agent"))}
 }

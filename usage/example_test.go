@@ -5,14 +5,15 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/usage"
 )
 
 // A site allows search, except for its drafts, and a response disallows training.
 func Example() {
-	robots := usage.ParseRobotsTxt([]usage.Line{
-		{Key: "Content-Usage", Value: "search=y", Number: 3},
-		{Key: "Content-Usage", Value: "/drafts/ search=n", Number: 4},
+	robots := usage.ParseRobotsTxt([]dialect.UsageLine{
+		{Key: "Content-Usage", Value: "search=y", Line: 3},
+		{Key: "Content-Usage", Value: "/drafts/ search=n", Line: 4},
 	})
 	header := usage.ParseContentUsage([]string{"train-ai=n"}, usage.Source{Name: "Content-Usage"})
 	page := robots.Of("/drafts/1").Combine(header)

@@ -1,13 +1,10 @@
 package usage
 
-import "strings"
+import (
+	"strings"
 
-// A Line is a line of a robots.txt about the use of content.
-type Line struct {
-	Key    string // "Content-Usage", "Content-Signal" or "License", in any case
-	Value  string // the text after the colon, without a comment
-	Number int    // of the line in the file, from 1
-}
+	"github.com/collyrobots/collyrobots/dialect"
+)
 
 // A RobotsTxt has the statements of a robots.txt about the use of content for one crawler. It is
 // immutable and safe for concurrent use. A nil RobotsTxt has no statements.
@@ -29,14 +26,14 @@ type RobotsTxt struct {
 //
 // The texts do not define how Content-Signal lines inside and outside of a group are combined. They
 // are treated like lines of the same group.
-func ParseRobotsTxt(lines []Line) *RobotsTxt {
+func ParseRobotsTxt(lines []dialect.UsageLine) *RobotsTxt {
 	if len(lines) == 0 {
 		return nil
 	}
 	r := &RobotsTxt{}
 	var usages, signals []line
 	for _, l := range lines {
-		from := Source{Name: robotsName, Line: l.Number}
+		from := Source{Name: robotsName, Line: l.Line}
 		switch strings.ToLower(l.Key) {
 		case "content-usage":
 			path, list := cutPath(l.Value)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/usage"
 )
 
@@ -23,11 +24,11 @@ type site struct {
 // terms evaluates a site for https://a.test/x.
 func (s site) terms(t *testing.T) usage.Terms {
 	t.Helper()
-	var lines []usage.Line
+	var lines []dialect.UsageLine
 	for i, line := range strings.Split(s.robots, "\n") {
 		key, value, _ := strings.Cut(line, ":")
 		if key != "" {
-			lines = append(lines, usage.Line{Key: key, Value: value, Number: i + 1})
+			lines = append(lines, dialect.UsageLine{Key: key, Value: value, Line: i + 1})
 		}
 	}
 	sources := usage.Sources{Robots: usage.ParseRobotsTxt(lines), RobotsHash: "h"}
@@ -251,7 +252,7 @@ func TestNothing(t *testing.T) {
 	if got := (*usage.TDMFile)(nil).Of("/"); got != (usage.TDM{}) {
 		t.Errorf("got %+v", got)
 	}
-	if got := usage.ParseRobotsTxt([]usage.Line{{Key: "Disallow", Value: "/"}}); !reflect.DeepEqual(usage.Sources{Robots: got}.Terms(parse(t, "http://a.test")), usage.Terms{}) {
+	if got := usage.ParseRobotsTxt([]dialect.UsageLine{{Key: "Disallow", Value: "/"}}); !reflect.DeepEqual(usage.Sources{Robots: got}.Terms(parse(t, "http://a.test")), usage.Terms{}) {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -264,7 +265,7 @@ func FuzzTerms(f *testing.F) {
 	f.Fuzz(func(t *testing.T, key, value, path string) {
 		u := &url.URL{Scheme: "https", Host: "a.test", Path: path}
 		h := http.Header{key: {value}, "Link": {value}, "Www-Authenticate": {value}, "Content-Usage": {value}, "Content-Signal": {value}}
-		robots := usage.ParseRobotsTxt([]usage.Line{{Key: key, Value: value, Number: 1}, {Key: "License", Value: value, Number: 2}})
+		robots := usage.ParseRobotsTxt([]dialect.UsageLine{{Key: key, Value: value, Line: 1}, {Key: "License", Value: value, Line: 2}})
 		terms := usage.Sources{Robots: robots, Status: 401, Header: h}.Terms(u)
 		said(t, terms.Preferences)
 		for _, l := range terms.Licenses {
@@ -277,7 +278,7 @@ func FuzzTerms(f *testing.F) {
 
 // BenchmarkTerms measures the sources of a usual page.
 func BenchmarkTerms(b *testing.B) {
-	lines := []usage.Line{{Key: "Content-Signal", Value: "search=yes,ai-train=no,use=reference", Number: 2}}
+	lines := []dialect.UsageLine{{Key: "Content-Signal", Value: "search=yes,ai-train=no,use=reference", Line: 2}}
 	u := &url.URL{Scheme: "https", Host: "a.test", Path: "/a/b"}
 	for name, s := range map[string]usage.Sources{
 		"nothing":        {Header: http.Header{"Content-Type": {"text/html"}}},

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/collyrobots/collyrobots/dialect"
 	"github.com/collyrobots/collyrobots/usage"
 )
 
@@ -161,9 +162,9 @@ func TestParseContentUsageRules(t *testing.T) {
 
 // robotsTxt returns a robots.txt whose lines have the same key.
 func robotsTxt(key, values string) *usage.RobotsTxt {
-	var lines []usage.Line
+	var lines []dialect.UsageLine
 	for i, value := range strings.Split(values, "\n") {
-		lines = append(lines, usage.Line{Key: key, Value: value, Number: i + 1})
+		lines = append(lines, dialect.UsageLine{Key: key, Value: value, Line: i + 1})
 	}
 	return usage.ParseRobotsTxt(lines)
 }

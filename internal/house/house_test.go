@@ -129,7 +129,7 @@ const importRules = `
 	webbotauth:        github.com/dunglas/httpsfv golang.org/x/net/http/httpguts !log !os
 
 	# Preferences about the use of content, from bytes to values. It knows neither dialects nor policies.
-	usage:             ./internal/match github.com/dunglas/httpsfv !io !os !log
+	usage:             ./dialect ./internal/match github.com/dunglas/httpsfv !io !os !log
 
 	# Rules about pages, from bytes to values.
 	robotstags:        ./internal/metatags github.com/dunglas/httpsfv !io !os !log

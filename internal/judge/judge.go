@@ -60,7 +60,7 @@ type Verdict struct {
 	Policy   *policy.Policy
 	Reader   *Reader     // of policy; nil if robots.txt is ignored
 	source   pace.Source // of the crawl delay of policy; zero if there is none
-	Rule     dialect.Decision
+	Rule     dialect.Verdict
 	Reason   report.Reason
 	tdm      *usage.TDMFile // nil if the site has none, or if it is not used
 	waited   bool           // the decision has waited for the TDMRep file
@@ -211,7 +211,7 @@ func (j *Judge) prepare(v *Verdict, now time.Time, t Target, f exchange.Fetcher)
 	if v.Settings.IgnoreRobots {
 		v.Policy = &policy.Policy{Authority: a, RobotsStatus: policy.NoRobots}
 		v.Reason = report.ReasonIgnored
-		v.Rule = dialect.Decision{Allowed: true}
+		v.Rule = dialect.Verdict{Allowed: true}
 		return a, nil
 	}
 	v.Reader, err = j.Policies.Reader(v.Settings, v.Settings.nameFor(&f, t.UserAgent))
@@ -236,14 +236,14 @@ func (v *Verdict) ObeyedBy(t *pace.Ticket) {
 }
 
 // apply applies the rules of a policy to a URL of its authority.
-func apply(pol *policy.Policy, u *url.URL) (report.Reason, dialect.Decision) {
+func apply(pol *policy.Policy, u *url.URL) (report.Reason, dialect.Verdict) {
 	switch pol.RobotsStatus {
 	case policy.NoRobots:
-		return report.ReasonNoRobots, dialect.Decision{Allowed: true}
+		return report.ReasonNoRobots, dialect.Verdict{Allowed: true}
 	case policy.Unreachable:
-		return report.ReasonUnreachable, dialect.Decision{}
+		return report.ReasonUnreachable, dialect.Verdict{}
 	case policy.SiteDown:
-		return report.ReasonSiteDown, dialect.Decision{}
+		return report.ReasonSiteDown, dialect.Verdict{}
 	}
 	d := pol.Group().DecideURL(u)
 	if d.Allowed && d.Rule.Line == 0 {

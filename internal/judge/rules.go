@@ -190,7 +190,7 @@ func (m *Marks) HandOn(s Source) Marks {
 // Deny makes v a denial that no rule of robots.txt causes.
 func (v *Verdict) Deny(d *Denial) {
 	v.Reason = d.Reason
-	v.Rule = dialect.Decision{}
+	v.Rule = dialect.Verdict{}
 	v.denial = d
 }
 

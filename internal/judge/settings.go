@@ -96,7 +96,7 @@ func (s *HostSettings) ProductTokens(d dialect.Dialect, userAgent string) []stri
 	if d == dialect.Temoto() {
 		return []string{userAgent} // the built-in check looks up the whole user agent
 	}
-	return []string{dialect.ProductToken(userAgent)}
+	return []string{dialect.TokenOf(userAgent)}
 }
 
 // ByCollector reports whether robots.txt is read for the UserAgent of the collector, whatever user

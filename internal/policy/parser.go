@@ -115,7 +115,7 @@ func (p *parser) othersOf(rules *dialect.Rules, group *dialect.Group) *otherLine
 		schedule = group.WrittenSchedule()
 	}
 	params := rules.CleanParams()
-	said := usageOf(rules.UsageLines(p.tokens...))
+	said := usage.ParseRobotsTxt(rules.UsageLines(p.tokens...))
 	if schedule == nil && params == nil && said == nil {
 		return p.noOthers
 	}
@@ -125,15 +125,6 @@ func (p *parser) othersOf(rules *dialect.Rules, group *dialect.Group) *otherLine
 		cleanParams:    params,
 		usage:          said,
 	}
-}
-
-// usageOf returns what lines of a file say about the use of content, or nil if there are none.
-func usageOf(lines []dialect.UsageLine) *usage.RobotsTxt {
-	said := make([]usage.Line, len(lines))
-	for i, l := range lines {
-		said[i] = usage.Line{Key: l.Key, Value: l.Value, Number: l.Line}
-	}
-	return usage.ParseRobotsTxt(said)
 }
 
 // use adds a user to f, which may be nil. It returns the parsed file to use in its place: the one

@@ -47,7 +47,7 @@ func TestDocumentation(t *testing.T) {
 		t.Fatal(err)
 	}
 	vet := exec.CommandContext(t.Context(), "go", "vet", program)
-	vet.Dir = "../otel"
+	vet.Dir = "../robotsotel"
 	if out, err := vet.CombinedOutput(); err != nil {
 		t.Errorf("the program of docs/reference/metrics.md: %v\n%s", err, out)
 	}

@@ -95,7 +95,7 @@ var (
 	_ func(string) (dialect.Dialect, bool)                                             = dialect.ByName
 	_ func(*url.URL) (*url.URL, error)                                                 = dialect.Locate
 	_ func(*url.URL) string                                                            = dialect.Target
-	_ func(string) string                                                              = dialect.ProductToken
+	_ func(string) string                                                              = dialect.TokenOf
 	_ fmt.Stringer                                                                     = dialect.Dialect{}
 	_                                                                                  = map[dialect.Dialect]bool{} // comparable
 	_                                                                                  = dialect.Rule{Allow: true, Pattern: "/", Line: 1}

@@ -299,17 +299,8 @@ func (r *record) body() ([]byte, error) {
 	return r.RobotsBase64, nil
 }
 
-// usageLinesOf returns the lines of a robots.txt about the use of content for a crawler.
-func usageLinesOf(rules *dialect.Rules, agent string) []usage.Line {
-	var lines []usage.Line
-	for _, l := range rules.UsageLines(agent) {
-		lines = append(lines, usage.Line{Key: l.Key, Value: l.Value, Number: l.Line})
-	}
-	return lines
-}
-
 // patternOf returns the path with which the value of a line begins, or "" if there is none.
-func patternOf(l usage.Line) string {
+func patternOf(l dialect.UsageLine) string {
 	if !strings.HasPrefix(l.Value, "/") {
 		return ""
 	}

@@ -70,7 +70,7 @@ func newSite(number int64, agents, urls []string) (*site, error) {
 
 // addRobots adds the robots.txt of the site. If fixed is not nil, the status of the response
 // decides about all URLs, and the file says nothing.
-func (s *site) addRobots(d dialect.Dialect, body []byte, fixed *dialect.Decision, purpose usage.Purpose) {
+func (s *site) addRobots(d dialect.Dialect, body []byte, fixed *dialect.Verdict, purpose usage.Purpose) {
 	rules := d.Parse(body)
 	for _, p := range s.pages {
 		p.judged = true
@@ -81,15 +81,15 @@ func (s *site) addRobots(d dialect.Dialect, body []byte, fixed *dialect.Decision
 		decision := rules.Group(p.agent).Decide(p.target)
 		p.denied = !decision.Allowed
 		p.rule = decision.Rule.Line
-		p.addLines(usageLinesOf(rules, p.agent), purpose)
+		p.addLines(rules.UsageLines(p.agent), purpose)
 	}
 }
 
 // addLines adds the statements of the lines of robots.txt about the use of content. Of each key,
 // only the lines with the longest path that matches count.
-func (p *page) addLines(lines []usage.Line, purpose usage.Purpose) {
+func (p *page) addLines(lines []dialect.UsageLine, purpose usage.Purpose) {
 	for _, key := range []string{"Content-Usage", "Content-Signal"} {
-		var ofKey []usage.Line
+		var ofKey []dialect.UsageLine
 		for _, l := range lines {
 			if l.Key == key {
 				ofKey = append(ofKey, l)
@@ -100,8 +100,8 @@ func (p *page) addLines(lines []usage.Line, purpose usage.Purpose) {
 			if from.Preference == usage.Unknown || patternOf(l) != patternOf(lineWith(ofKey, from.Line)) {
 				continue
 			}
-			said := usage.ParseRobotsTxt([]usage.Line{l}).Of(p.target).Of(purpose)
-			p.say(statement{Source: key + " in robots.txt", Line: l.Number, Says: said.Preference})
+			said := usage.ParseRobotsTxt([]dialect.UsageLine{l}).Of(p.target).Of(purpose)
+			p.say(statement{Source: key + " in robots.txt", Line: l.Line, Says: said.Preference})
 		}
 	}
 	for _, l := range lines {
@@ -112,13 +112,13 @@ func (p *page) addLines(lines []usage.Line, purpose usage.Purpose) {
 }
 
 // lineWith returns the line with a number.
-func lineWith(lines []usage.Line, number int) usage.Line {
+func lineWith(lines []dialect.UsageLine, number int) dialect.UsageLine {
 	for _, l := range lines {
-		if l.Number == number {
+		if l.Line == number {
 			return l
 		}
 	}
-	return usage.Line{}
+	return dialect.UsageLine{}
 }
 
 // say adds a statement, unless it says nothing.

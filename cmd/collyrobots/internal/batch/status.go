@@ -20,16 +20,16 @@ type statuses struct {
 	dialect dialect.Dialect
 
 	mu    sync.Mutex
-	known map[int]*dialect.Decision // by status code
+	known map[int]*dialect.Verdict // by status code
 }
 
 func newStatuses(d dialect.Dialect) *statuses {
-	return &statuses{dialect: d, known: make(map[int]*dialect.Decision)}
+	return &statuses{dialect: d, known: make(map[int]*dialect.Verdict)}
 }
 
 // decision returns the decision about all URLs of a site whose robots.txt has a status code, or nil
 // if the rules of the file decide.
-func (s *statuses) decision(status int) (fixed *dialect.Decision, err error) {
+func (s *statuses) decision(status int) (fixed *dialect.Verdict, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	fixed, known := s.known[status]
@@ -44,7 +44,7 @@ func (s *statuses) decision(status int) (fixed *dialect.Decision, err error) {
 }
 
 // decisionAt asks a plugin whose client answers each request with the status code.
-func decisionAt(d dialect.Dialect, status int) (fixed *dialect.Decision, err error) {
+func decisionAt(d dialect.Dialect, status int) (fixed *dialect.Verdict, err error) {
 	robots, err := collyrobots.New(
 		collyrobots.Dialect(d),
 		collyrobots.RobotsClient(&http.Client{Transport: statusCode(status)}),
@@ -57,7 +57,7 @@ func decisionAt(d dialect.Dialect, status int) (fixed *dialect.Decision, err err
 	if err != nil || decision.Reason == report.ReasonRule {
 		return nil, err
 	}
-	return &dialect.Decision{Allowed: decision.Allowed}, nil
+	return &dialect.Verdict{Allowed: decision.Allowed}, nil
 }
 
 // A statusCode is a transport whose responses have this status code, and a robots.txt with a rule

@@ -21,7 +21,7 @@ type record struct {
 	URL          string   `json:"url"`
 	URLs         []string `json:"urls"`
 
-	fixed *dialect.Decision // if set, the decision about all URLs, which follows from a status code
+	fixed *dialect.Verdict // if set, the decision about all URLs, which follows from a status code
 }
 
 // A worker processes one job after the other and decides about their records.
@@ -204,13 +204,13 @@ func (w *worker) flush() {
 	}
 }
 
-func (w *worker) decisionOf(g *group, rawURL string) (dialect.Decision, error) {
+func (w *worker) decisionOf(g *group, rawURL string) (dialect.Verdict, error) {
 	if w.record.fixed != nil {
 		return *w.record.fixed, nil
 	}
 	u, err := parseURL(rawURL)
 	if err != nil {
-		return dialect.Decision{}, err
+		return dialect.Verdict{}, err
 	}
 	return g.DecideURL(u), nil
 }

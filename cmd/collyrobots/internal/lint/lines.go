@@ -147,7 +147,7 @@ func (l *linter) lintUsage(line line) {
 
 // isLicense reports whether the value of a License line names a license.
 func isLicense(value string) bool {
-	robots := usage.ParseRobotsTxt([]usage.Line{{Key: "License", Value: value}})
+	robots := usage.ParseRobotsTxt([]dialect.UsageLine{{Key: "License", Value: value}})
 	return len(usage.Sources{Robots: robots}.Terms(new(url.URL)).Licenses) > 0
 }
 

@@ -97,11 +97,11 @@ func (c *comparison) try(u *url.URL, line int) (differ bool) {
 		return false
 	}
 	c.budget -= len(c.groups) * (64 + len(u.Path))
-	decisions := make([]dialect.Decision, len(c.groups))
+	decisions := make([]dialect.Verdict, len(c.groups))
 	for i, g := range c.groups {
 		decisions[i] = g.group.DecideURL(u)
 	}
-	if !slices.ContainsFunc(decisions, func(d dialect.Decision) bool { return d.Allowed != decisions[0].Allowed }) {
+	if !slices.ContainsFunc(decisions, func(d dialect.Verdict) bool { return d.Allowed != decisions[0].Allowed }) {
 		return false
 	}
 	if !c.found[line] {
@@ -111,7 +111,7 @@ func (c *comparison) try(u *url.URL, line int) (differ bool) {
 	return true
 }
 
-func (c *comparison) report(u *url.URL, line int, decisions []dialect.Decision) {
+func (c *comparison) report(u *url.URL, line int, decisions []dialect.Verdict) {
 	crawler := c.crawler
 	if crawler == "" {
 		crawler = "a crawler without a group"
@@ -135,7 +135,7 @@ func (c *comparison) report(u *url.URL, line int, decisions []dialect.Decision) 
 }
 
 // verdictText returns the verdict of a decision and its line, if it has one.
-func verdictText(d dialect.Decision) string {
+func verdictText(d dialect.Verdict) string {
 	verdict := "denied"
 	if d.Allowed {
 		verdict = "allowed"

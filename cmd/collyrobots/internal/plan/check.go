@@ -133,7 +133,7 @@ func (c *checker) read(d collyrobots.Decision, h *host) {
 	h.asks = d.CrawlDelay
 	h.Reason = reasons.Of(d)
 	if text, ok := c.files.Text(d.RobotsURL); ok && d.CrawlDelay > 0 {
-		h.asksLine = d.Dialect.Parse(text).Group(dialect.ProductToken(c.agent)).DelayLine()
+		h.asksLine = d.Dialect.Parse(text).Group(dialect.TokenOf(c.agent)).DelayLine()
 	}
 }
 

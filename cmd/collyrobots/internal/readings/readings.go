@@ -75,11 +75,7 @@ func Refusal(d dialect.Dialect, text []byte) (refused dialect.Issue, ok bool) {
 
 // UsageOf returns what a robots.txt says about the use of pages to the crawler with these tokens.
 func UsageOf(rules *dialect.Rules, tokens ...string) *usage.RobotsTxt {
-	var lines []usage.Line
-	for _, line := range rules.UsageLines(tokens...) {
-		lines = append(lines, usage.Line{Key: line.Key, Value: line.Value, Number: line.Line})
-	}
-	return usage.ParseRobotsTxt(lines)
+	return usage.ParseRobotsTxt(rules.UsageLines(tokens...))
 }
 
 // SentURL returns the URL that Colly sends for a path or a URL. Colly escapes a percent sign that
@@ -129,7 +125,7 @@ func faultOf(s string, u *url.URL) string {
 // tokenOf returns the product token in a name, which may be a User-Agent header.
 func tokenOf(name string) string {
 	if strings.ContainsAny(name, "/ (") {
-		return dialect.ProductToken(name)
+		return dialect.TokenOf(name)
 	}
 	return name
 }

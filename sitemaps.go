@@ -90,7 +90,7 @@ func (s *sitemaps) run(c *colly.Collector, by exchange.Client) {
 	}
 	ctx, release := s.Policies.Until(c.Context)
 	defer release()
-	s.feed.Run(ctx, &feeder{sitemaps: s, c: c, userAgent: c.UserAgent, fetcher: exchange.Fetcher{Wire: s.Wire, Client: by}})
+	s.feed.Run(ctx, &feeder{sitemaps: s, ctx: ctx, c: c, userAgent: c.UserAgent, fetcher: exchange.Fetcher{Wire: s.Wire, Client: by}})
 }
 
 // statistics returns the counts so far.
@@ -124,6 +124,7 @@ func (s *sitemaps) examples() map[string][]string {
 // A feeder feeds one collector. It implements feed.Crawl.
 type feeder struct {
 	*sitemaps
+	ctx       context.Context  // of the walk, for Sink
 	c         *colly.Collector // nil if the program takes the pages itself
 	userAgent string
 	fetcher   exchange.Fetcher
@@ -239,7 +240,7 @@ func (f *feeder) Slots() *feed.Slots {
 // Visit implements feed.Crawl. It passes a page to the Sink or to the collector.
 func (f *feeder) Visit(site dialect.Authority, e sitemap.Entry, done func(feed.Result)) (taken bool) {
 	if f.options.Sink != nil {
-		if f.options.Sink(e.Loc) != nil {
+		if f.options.Sink(f.ctx, e) != nil {
 			done(feed.Failed)
 			return false
 		}
@@ -331,9 +332,9 @@ type Feed struct {
 	Keep func(sitemap.Entry) bool
 
 	// Sink is called with each page instead of the collector's Visit. If nil, the collector visits
-	// the page. To add the pages to a colly/queue, use its AddURL. If Sink returns an error, the
-	// page counts as refused.
-	Sink func(url string) error
+	// the page. It may add e.Loc to a queue. If Sink returns an error, the page counts as refused. ctx
+	// ends with the context of the collector, or when the plugin is closed.
+	Sink func(ctx context.Context, e sitemap.Entry) error
 
 	// MaxURLs is the maximum number of pages that are fed, from all sites together. If it is 0,
 	// there is no limit. MaxURLs does not limit how many pages a site may list, which Limits does,

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"log"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"github.com/gocolly/colly/v2/queue"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/sitemap"
 )
 
 func main() {
@@ -32,7 +34,9 @@ func run(urls []string) error {
 	}
 	robots, err := collyrobots.WithRobots(c,
 		collyrobots.MinDelay(250*time.Millisecond),
-		collyrobots.FollowSitemaps(collyrobots.Feed{Sink: q.AddURL}))
+		collyrobots.FollowSitemaps(collyrobots.Feed{
+			Sink: func(_ context.Context, e sitemap.Entry) error { return q.AddURL(e.Loc) },
+		}))
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package benchmarks
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/sitemap"
 )
 
 var urls = flag.Int("urls", 0, "TestFeed and TestResume: number of URLs in the sitemaps; if 0, 400,000 and 200,000")
@@ -32,7 +34,7 @@ func TestFeed(t *testing.T) {
 	site := &listing{files: files, document: listed()}
 	n := files * perFile
 	fed := 0
-	c, p := obedient(t, site, collyrobots.FollowSitemaps(collyrobots.Feed{Sink: func(string) error { fed++; return nil }}))
+	c, p := obedient(t, site, collyrobots.FollowSitemaps(collyrobots.Feed{Sink: func(context.Context, sitemap.Entry) error { fed++; return nil }}))
 	decoding := decode(t, site.document)
 	before := heap()
 	_, began := stopwatch()

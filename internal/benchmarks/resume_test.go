@@ -1,11 +1,13 @@
 package benchmarks
 
 import (
+	"context"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/collyrobots/collyrobots"
+	"github.com/collyrobots/collyrobots/sitemap"
 	"github.com/collyrobots/collyrobots/store"
 )
 
@@ -29,7 +31,7 @@ func TestResume(t *testing.T) {
 // feedToSink feeds a site once. If open is nil, it does so without Resume.
 func feedToSink(t *testing.T, site *listing, open func(path string) (store.Store, error)) {
 	fed := 0
-	feed := collyrobots.Feed{Sink: func(string) error { fed++; return nil }, Resume: open != nil}
+	feed := collyrobots.Feed{Sink: func(context.Context, sitemap.Entry) error { fed++; return nil }, Resume: open != nil}
 	options := []collyrobots.Option{collyrobots.FollowSitemaps(feed)}
 	if open != nil {
 		records, err := open(filepath.Join(t.TempDir(), "records"))

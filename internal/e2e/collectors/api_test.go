@@ -103,7 +103,7 @@ var (
 )
 
 var _ = collyrobots.Feed{
-	Window: 1, Since: time.Time{}, Keep: func(sitemap.Entry) bool { return true }, Sink: func(string) error { return nil }, MaxURLs: 1,
+	Window: 1, Since: time.Time{}, Keep: func(sitemap.Entry) bool { return true }, Sink: func(context.Context, sitemap.Entry) error { return nil }, MaxURLs: 1,
 }
 
 var _ = collyrobots.Decision{

@@ -1,6 +1,7 @@
 package processes
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/sitemap"
 )
 
 // TestShardOf checks shards that another program has computed from the documentation of ShardOf,
@@ -162,7 +164,7 @@ func TestForeignPagesOfSitemaps(t *testing.T) {
 	t.Run("Sink", func(t *testing.T) {
 		web := robotstest.New(t, sites)
 		var got []string
-		sink := func(u string) error { got = append(got, u); return nil }
+		sink := func(_ context.Context, e sitemap.Entry) error { got = append(got, e.Loc); return nil }
 		c := kit.Start(t, web, nil, collyrobots.ShardByHost(2, 0), collyrobots.FollowSitemaps(collyrobots.Feed{Scope: collyrobots.ScopeAny, Sink: sink}))
 		kit.Must(t, c.Visit(own+"/"))
 		if want := []string{own + "/1", foreign + "/1"}; !slices.Equal(got, want) {

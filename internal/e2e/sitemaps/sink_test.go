@@ -10,6 +10,7 @@ import (
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/robotstest"
+	"github.com/collyrobots/collyrobots/sitemap"
 	"github.com/collyrobots/collyrobots/store"
 )
 
@@ -46,16 +47,16 @@ func TestKillWithFastSink(t *testing.T) {
 		for _, killedAt := range []int{pages - 1, 0} {
 			disk := &slowStore{Store: records}
 			n := 0
-			sink := func(loc string) error {
+			sink := func(_ context.Context, e sitemap.Entry) error {
 				n++
 				disk.dead = disk.dead || n == killedAt
 				if disk.dead {
 					return nil
 				}
-				if got[loc] {
+				if got[e.Loc] {
 					again++
 				}
-				got[loc] = true
+				got[e.Loc] = true
 				return nil
 			}
 			c := kit.Start(t, web, nil, collyrobots.Store(disk), collyrobots.FollowSitemaps(collyrobots.Feed{Resume: true, Sink: sink}))

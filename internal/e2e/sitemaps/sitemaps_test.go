@@ -1,6 +1,7 @@
 package sitemaps
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -55,14 +56,17 @@ func TestFeedOptions(t *testing.T) {
 	web := robotstest.New(t, kit.Shop())
 	var sunk []string
 	c := kit.Start(t, web, nil, collyrobots.FollowSitemaps(collyrobots.Feed{
-		Since:   time.Date(2022, 1, 1, 0, 0, 0, 0, time.UTC),
-		Keep:    func(e sitemap.Entry) bool { return !strings.HasSuffix(e.Loc, "/6") },
-		Sink:    func(url string) error { sunk = append(sunk, url); return nil },
+		Since: time.Date(2022, 1, 1, 0, 0, 0, 0, time.UTC),
+		Keep:  func(e sitemap.Entry) bool { return !strings.HasSuffix(e.Loc, "/6") },
+		Sink: func(_ context.Context, e sitemap.Entry) error {
+			sunk = append(sunk, e.Loc+" "+e.LastMod.Format("2006"))
+			return nil
+		},
 		MaxURLs: 3,
 	}))
 	c.Visit("http://shop.test/")
 	slices.Sort(sunk) // several files are read at once
-	if got, want := strings.Join(sunk, " "), "http://cdn.test/7 http://shop.test/1 http://shop.test/5"; got != want {
+	if got, want := strings.Join(sunk, ", "), "http://cdn.test/7 0001, http://shop.test/1 0001, http://shop.test/5 2024"; got != want {
 		t.Errorf("got pages %s, want %s", got, want)
 	}
 	if got := c.Robots.Stats().Sitemaps; got.Old != 1 || got.Fed != 3 {

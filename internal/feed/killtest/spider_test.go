@@ -130,7 +130,7 @@ func (s *spider) note(loc string) {
 	}
 }
 
-// fetch is a Sink that requests the page.
+// fetch requests a page that the Sink gets.
 func (s *spider) fetch(loc string) error {
 	if refused(s.Life).MatchString(loc) {
 		return errors.New("refused")
@@ -162,7 +162,7 @@ func (s *spider) feed() collyrobots.Feed {
 		MaxURLs:     s.MaxURLs,
 	}
 	if s.Way == "sink" {
-		f.Sink = s.fetch
+		f.Sink = func(_ context.Context, e sitemap.Entry) error { return s.fetch(e.Loc) }
 	}
 	return f
 }

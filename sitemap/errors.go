@@ -9,27 +9,14 @@ import (
 )
 
 // A Severity says how much of a sitemap is lost because of an [Error].
-type Severity int
+type Severity string
 
 const (
-	SeverityNotice Severity = iota // nothing is lost; the file violates the protocol
-	SeverityField                  // a field is lost; its entry is still returned
-	SeverityEntry                  // one entry is lost
-	SeverityFile                   // the file or the rest of it is lost
+	SeverityNotice Severity = "notice" // nothing is lost; the file violates the protocol
+	SeverityField  Severity = "field"  // a field is lost; its entry is still returned
+	SeverityEntry  Severity = "entry"  // one entry is lost
+	SeverityFile   Severity = "file"   // the file or the rest of it is lost
 )
-
-// String returns "notice", "field", "entry" or "file".
-func (s Severity) String() string {
-	switch s {
-	case SeverityNotice:
-		return "notice"
-	case SeverityField:
-		return "field"
-	case SeverityEntry:
-		return "entry"
-	}
-	return "file"
-}
 
 // An [Error] wraps one of these errors, a [*LimitError], [io.ErrUnexpectedEOF] if the document ends
 // before the end tag of its root, or an error of a decompressor, the source or an [Opener].

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gocolly/colly/v2"
+
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
 	"github.com/collyrobots/collyrobots/report"
@@ -108,4 +110,26 @@ func TestMaxPagesPerHostSurvives(t *testing.T) {
 		c.Visit("http://a.test/3")
 		wantBudget(t, c, web, 3, 1)
 	})
+}
+
+// TestMaxPagesCountsRetries checks that a page that the program repeats counts again.
+func TestMaxPagesCountsRetries(t *testing.T) {
+	for name, option := range map[string]collyrobots.Option{
+		"MaxPages": collyrobots.MaxPages(3), "MaxPagesPerHost": collyrobots.MaxPagesPerHost(3),
+	} {
+		t.Run(name, func(t *testing.T) {
+			kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
+				c := kit.Start(t, web, nil, option)
+				tries := 0
+				c.OnResponse(func(r *colly.Response) {
+					tries++
+					if tries < 6 {
+						r.Request.Retry()
+					}
+				})
+				c.Visit("http://a.test/0")
+				wantBudget(t, c, web, 3, 1)
+			})
+		})
+	}
 }

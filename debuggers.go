@@ -25,13 +25,13 @@ type debuggers struct {
 // calls it. A debugger that works without a lock under Colly therefore needs none here.
 type debugger struct {
 	debug.Debugger
-	events *fanout.Listener[Event]
+	events *fanout.Listener[*Event]
 }
 
 // add adds the debugger of a collector and returns its listener, or nil if the collector has none.
 // The hooks of the collector deliver the events. A debugger that several collectors share gets each
 // event once.
-func (ds *debuggers) add(h *backend.Handle, r *reporter.Reporter) *fanout.Listener[Event] {
+func (ds *debuggers) add(h *backend.Handle, r *reporter.Reporter) *fanout.Listener[*Event] {
 	d := h.Debugger()
 	if d == nil {
 		return nil
@@ -43,7 +43,7 @@ func (ds *debuggers) add(h *backend.Handle, r *reporter.Reporter) *fanout.Listen
 			return known.events
 		}
 	}
-	l := r.Events.ListenOnDemand(func(e Event) { d.Event(debugEvent(e)) })
+	l := r.Events.ListenOnDemand(func(e *Event) { d.Event(debugEvent(e)) })
 	ds.known = append(ds.known, debugger{Debugger: d, events: l})
 	return l
 }
@@ -61,8 +61,8 @@ func (ds *debuggers) deliver() {
 // debugEvent converts an event to Colly's type. The values are the members of the event in JSON. A
 // duration is a text such as "1.5s", a decision is one line, and of a change there is only the old
 // status.
-func debugEvent(e Event) *debug.Event {
-	values := membersOf(&e)
+func debugEvent(e *Event) *debug.Event {
+	values := membersOf(e)
 	for _, name := range []string{"kind", "time", "collector", "request", "change"} {
 		delete(values, name)
 	}

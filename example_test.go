@@ -446,7 +446,7 @@ func ExampleOnEvent() {
 	lines := json.NewEncoder(os.Stdout) // a file in a real spider
 	c := collyrobots.NewCollector(colly.UserAgent("ExampleBot/1.0"))
 	c.WithTransport(web.Transport())
-	robots, err := c.WithRobots(collyrobots.OnEvent(func(e collyrobots.Event) {
+	robots, err := c.WithRobots(collyrobots.OnEvent(func(e *collyrobots.Event) {
 		if e.Kind == report.EventDenied { // a real spider may write all events
 			d := *e.Decision
 			e.Decision = &d
@@ -486,7 +486,7 @@ func ExamplePlugin_Listen() {
 		fmt.Println(err)
 		return
 	}
-	stop := robots.Listen(func(e collyrobots.Event) {
+	stop := robots.Listen(func(e *collyrobots.Event) {
 		if e.Kind == report.EventWaiting {
 			fmt.Printf("%s waits because of %s, line %d: %v\n", e.URL, e.Source, e.Line, e.Delay)
 			cancel() // this example does not wait

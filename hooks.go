@@ -33,9 +33,9 @@ import (
 type hooks struct {
 	*core
 	collectorClient
-	debugger atomic.Pointer[fanout.Listener[Event]] // the listener for the collector's debugger; nil if it has none
-	checked  atomic.Bool                            // selfCheck was called
-	replaced atomic.Bool                            // the plugin is closed, and the collector has another one
+	debugger atomic.Pointer[fanout.Listener[*Event]] // the listener for the collector's debugger; nil if it has none
+	checked  atomic.Bool                             // selfCheck was called
+	replaced atomic.Bool                             // the plugin is closed, and the collector has another one
 
 	// The following fields are set by attach.
 	callbacks    int                      // the number of OnRequest callbacks of c up to that of the plugin

@@ -251,7 +251,7 @@ func TestStoppedListenerCostsNothing(t *testing.T) {
 	defer p.Close()
 	visit := func() { c.Visit("http://example.test/") }
 	before := testing.AllocsPerRun(50, visit)
-	stop := p.Listen(func(Event) {})
+	stop := p.Listen(func(*Event) {})
 	during := testing.AllocsPerRun(50, visit)
 	stop()
 	after := testing.AllocsPerRun(50, visit)

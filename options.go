@@ -99,9 +99,9 @@ type config struct {
 	shadows  []dialect.Dialect
 	feed     *Feed // nil without FollowSitemaps
 	onDenied onDenied
-	onEvent  []func(Event)
+	onEvent  []func(*Event)
 
-	onEveryEvent []func(Event)
+	onEveryEvent []func(*Event)
 
 	store  store.Store
 	log    *slog.Logger
@@ -663,7 +663,7 @@ func OnDenied(f func(r *colly.Request, err error)) Option {
 // OnEvent sets a function that is called for each Event of the crawl; see Plugin.Listen. Events are
 // dropped while f is too slow. If OnEvent is given several times, each function gets all events,
 // independently of the others. A nil f is an OptionError. See docs/troubleshooting.md.
-func OnEvent(f func(Event)) Option {
+func OnEvent(f func(*Event)) Option {
 	return option("OnEvent", func(c *config) { c.onEvent = append(c.onEvent, f) }, faultIf(f == nil, "OnEvent", "the function is nil")).with(omitted)
 }
 
@@ -675,7 +675,7 @@ func OnEvent(f func(Event)) Option {
 // OnEveryEvent may be given several times. Close waits until each function was called with all
 // events. It gives a function up, and logs that, if no call of it ends within five seconds. A nil f
 // is an OptionError. See docs/troubleshooting.md.
-func OnEveryEvent(f func(Event)) Option {
+func OnEveryEvent(f func(*Event)) Option {
 	return option("OnEveryEvent", func(c *config) { c.onEveryEvent = append(c.onEveryEvent, f) }, faultIf(f == nil, "OnEveryEvent", "the function is nil")).with(omitted)
 }
 

@@ -220,7 +220,7 @@ type userAgentKey struct{}
 // that event, and the first panic is logged.
 //
 // stop does not wait for a call of f that is under way. After stop, no call begins.
-func (p *Plugin) Listen(f func(Event)) (stop func()) {
+func (p *Plugin) Listen(f func(*Event)) (stop func()) {
 	if p == nil || p.core == nil || f == nil {
 		return func() {}
 	}

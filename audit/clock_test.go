@@ -34,16 +34,16 @@ func TestVerifyClocks(t *testing.T) {
 		{"a server's clock runs too fast", 5, never, func(host, n int) time.Duration { return time.Duration(host/4*n) * time.Second }, 0},
 		{"the clock drifts", 5, func(n int) time.Duration { return time.Duration(n) * 50 * time.Millisecond }, noServer, 0},
 	} {
-		var all []report.Event
+		var all []*report.Event
 		for n := range 60 {
 			host := n % test.hosts
 			name := fmt.Sprintf("host%d.test", host)
 			at := start.Add(time.Duration(n) * 10 * time.Second)
-			e := report.Event{Kind: report.EventStarted, Time: at.Add(test.clock(n)), Host: name, URL: "http://" + name + "/robots.txt", RequestKind: report.RequestRobots}
-			all = append(all, e)
-			e.Kind = report.EventAnswered
-			e.Date = at.Add(test.server(host, n)).Truncate(time.Second)
-			all = append(all, e)
+			e := &report.Event{Kind: report.EventStarted, Time: at.Add(test.clock(n)), Host: name, URL: "http://" + name + "/robots.txt", RequestKind: report.RequestRobots}
+			end := cloned(e)
+			end.Kind = report.EventAnswered
+			end.Date = at.Add(test.server(host, n)).Truncate(time.Second)
+			all = append(all, e, end)
 		}
 		dir := t.TempDir()
 		forge(t, dir, all...)

@@ -59,7 +59,7 @@ func TestNoSpace(t *testing.T) {
 	}
 	at := time.Now()
 	for range 400 {
-		l.Event(report.Event{Kind: report.EventWaiting, Time: at})
+		l.Event(&report.Event{Kind: report.EventWaiting, Time: at})
 	}
 	if err := <-told; !strings.Contains(err.Error(), "no space left on device") {
 		t.Errorf("OnError was told %v", err)

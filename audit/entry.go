@@ -194,10 +194,12 @@ func cutDigits(text []byte, end string) (digits string, rest []byte, ok bool) {
 // need six bytes for each of them.
 const maxText = 1 << 10
 
-// clip shortens the texts of an event whose entry would be too long. A text that was cut ends in
+// clip returns a copy of an event whose entry would be too long, with shorter texts. A text that was cut ends in
 // its SHA-256. The decision about a shortened URL cannot be checked. A Change may have all sitemaps
 // of a site, which the robots.txt in the log also has, so it is left out.
-func clip(e report.Event) report.Event {
+func clip(from *report.Event) *report.Event {
+	clipped := *from
+	e := &clipped
 	e.Change = nil
 	e.URL = clipText(e.URL)
 	e.From = clipText(e.From)
@@ -228,8 +230,8 @@ func clipText(s string) string {
 }
 
 // encodeEvent appends the entry of an event to b, which is empty.
-func encodeEvent(b []byte, e report.Event) ([]byte, error) {
-	entry := Entry{Event: &e}
+func encodeEvent(b []byte, e *report.Event) ([]byte, error) {
+	entry := Entry{Event: e}
 	if e.Body != nil {
 		sum := sha256.Sum256(e.Body)
 		entry.Body = hex.EncodeToString(sum[:])
@@ -238,7 +240,6 @@ func encodeEvent(b []byte, e report.Event) ([]byte, error) {
 	if err != nil || len(text) <= tiles.MaxEntry {
 		return text, err
 	}
-	e = clip(e)
-	entry.Event = &e
+	entry.Event = clip(e)
 	return entry.encode(b)
 }

@@ -88,11 +88,11 @@ func seedEvents(f *testing.F) (lines [][]byte, robotsTxt []byte) {
 // encodeLine returns the entry of an event, which is a line of JSON, with a fixed salt. It returns
 // nil if the line is no event, or if the event cannot be encoded.
 func encodeLine(line, robotsTxt []byte) []byte {
-	var e report.Event
+	e := new(report.Event)
 	if json.Unmarshal(line, &e) != nil {
 		return nil
 	}
-	entry := audit.Entry{Event: &e}
+	entry := audit.Entry{Event: e}
 	if e.Kind == report.EventRobots {
 		entry.Body = fmt.Sprintf("%x", sha256.Sum256(robotsTxt))
 	}

@@ -22,7 +22,7 @@ func TestIdleLog(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.Event(report.Event{Kind: report.EventStarted, Time: time.Now()})
+		l.Event(&report.Event{Kind: report.EventStarted, Time: time.Now()})
 		time.Sleep(11 * time.Second)
 		synctest.Wait()
 		if r, err := audit.Verify(dir); err != nil || r.Logs[0].Signed != 2 || r.Logs[0].Unsigned != 0 {
@@ -36,7 +36,7 @@ func TestIdleLog(t *testing.T) {
 		if failed != 0 {
 			t.Errorf("the log has looked at its folder after %v", failed)
 		}
-		l.Event(report.Event{Kind: report.EventStarted, Time: time.Now()})
+		l.Event(&report.Event{Kind: report.EventStarted, Time: time.Now()})
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if want := 1000*time.Hour + 11*time.Second + 500*time.Millisecond; failed != want {

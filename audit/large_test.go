@@ -35,7 +35,7 @@ func writeLarge(t testing.TB, dir string, size, hosts int) (requests int) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	now := start
 	for n := range hosts {
-		l.Event(report.Event{Kind: report.EventRobots, Time: now, Host: largeHost(n), URL: "http://" + largeHost(n) + "/robots.txt", Status: http.StatusOK,
+		l.Event(&report.Event{Kind: report.EventRobots, Time: now, Host: largeHost(n), URL: "http://" + largeHost(n) + "/robots.txt", Status: http.StatusOK,
 			RobotsStatus: report.RobotsRules, Fetched: now, Hash: hash, Body: body})
 	}
 	const perRequest = 1000 // bytes, about
@@ -45,9 +45,9 @@ func writeLarge(t testing.TB, dir string, size, hosts int) (requests int) {
 		u := fmt.Sprintf("http://%s/page/%d", host, n)
 		d := report.Decision{URL: u, Authority: "http://" + host, RobotsURL: "http://" + host + "/robots.txt", Allowed: true, Reason: report.ReasonNoRule,
 			Dialect: dialect.RFC9309(), Token: "ExampleBot", Group: "*", CrawlDelay: time.Second, Hash: hash, Status: http.StatusOK, Fetched: start, Expires: start.Add(24 * time.Hour), Delay: time.Second}
-		l.Event(report.Event{Kind: report.EventStarted, Time: now, Host: host, URL: u, RequestKind: report.RequestPage, Collector: 1, Request: uint32(n),
+		l.Event(&report.Event{Kind: report.EventStarted, Time: now, Host: host, URL: u, RequestKind: report.RequestPage, Collector: 1, Request: uint32(n),
 			Delay: time.Second, Source: report.SourceCrawlDelay, Line: 3, Decision: &d})
-		l.Event(report.Event{Kind: report.EventAnswered, Time: now, Host: host, URL: u, RequestKind: report.RequestPage, Collector: 1, Request: uint32(n),
+		l.Event(&report.Event{Kind: report.EventAnswered, Time: now, Host: host, URL: u, RequestKind: report.RequestPage, Collector: 1, Request: uint32(n),
 			Status: http.StatusOK, Bytes: 10_000, Took: 150 * time.Millisecond, Date: now.Truncate(time.Second), Remote: "192.0.2.7:80"})
 		requests++
 	}

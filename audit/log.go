@@ -161,7 +161,7 @@ func clockID() string {
 //
 // Event returns when the event is in memory. If 4 MiB wait to be written, it writes them first.
 // After Close it does nothing, except that the first call calls the function of OnError.
-func (l *Log) Event(e report.Event) {
+func (l *Log) Event(e *report.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {

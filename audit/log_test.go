@@ -146,7 +146,7 @@ func TestDiskCannotBeWritten(t *testing.T) {
 	l := mustOpen(t, dir, audit.OnError(func(err error) { told <- err }))
 	body := make([]byte, 100_000)
 	event := func(n int) {
-		l.Event(report.Event{Kind: report.EventRobots, Time: time.Now(), URL: fmt.Sprint("http://a.test/", n), Body: append(body, byte(n))})
+		l.Event(&report.Event{Kind: report.EventRobots, Time: time.Now(), URL: fmt.Sprint("http://a.test/", n), Body: append(body, byte(n))})
 	}
 	event(0)
 	robots := filepath.Join(dir, "robots")
@@ -166,8 +166,8 @@ func TestDiskCannotBeWritten(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	l.Event(report.Event{})
-	l.Event(report.Event{})
+	l.Event(&report.Event{})
+	l.Event(&report.Event{})
 	if err := <-told; !errors.Is(err, audit.ErrClosed) || len(told) > 0 {
 		t.Errorf("OnError was told %v, and %d more", err, len(told))
 	}
@@ -222,7 +222,7 @@ func TestLongURL(t *testing.T) {
 	dir := t.TempDir()
 	l := mustOpen(t, dir)
 	long := "http://a.test/" + strings.Repeat("x", 1<<20)
-	l.Event(report.Event{Kind: report.EventDenied, URL: long, From: long, Err: errors.Join(io.EOF, errors.New(long)),
+	l.Event(&report.Event{Kind: report.EventDenied, URL: long, From: long, Err: errors.Join(io.EOF, errors.New(long)),
 		Decision: &report.Decision{URL: long, Group: long, Err: context.Canceled}})
 	if err := l.Close(); err != nil {
 		t.Fatal(err)

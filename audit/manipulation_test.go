@@ -56,7 +56,7 @@ func forgeMore(t *testing.T, dir string) {
 	l := mustOpen(t, dir)
 	at := time.Now()
 	for n := range 600 {
-		l.Event(report.Event{Kind: report.EventWaiting, Time: at, URL: fmt.Sprint("http://shop.test/", n)})
+		l.Event(&report.Event{Kind: report.EventWaiting, Time: at, URL: fmt.Sprint("http://shop.test/", n)})
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)

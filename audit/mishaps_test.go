@@ -20,8 +20,8 @@ import (
 )
 
 // waitingEvent returns an event that has no rules to check.
-func waitingEvent(n int) report.Event {
-	return report.Event{Kind: report.EventWaiting, Time: time.Now(), URL: fmt.Sprint("http://shop.test/", n), Count: n}
+func waitingEvent(n int) *report.Event {
+	return &report.Event{Kind: report.EventWaiting, Time: time.Now(), URL: fmt.Sprint("http://shop.test/", n), Count: n}
 }
 
 // writeLog writes a log with n events.

@@ -93,11 +93,13 @@ type concealer struct {
 // hidden begins the hash that replaces a part of a URL.
 const hidden = "hmac-sha256-"
 
-// event returns e with all URLs concealed. Errors are replaced, because their texts have URLs.
-func (c concealer) event(e report.Event) report.Event {
+// event returns a copy of from with all URLs concealed, or from itself if nothing is concealed. Errors are replaced, because their texts have URLs.
+func (c concealer) event(from *report.Event) *report.Event {
 	if c.secret == nil {
-		return e
+		return from
 	}
+	event := *from
+	e := &event
 	e.URL = c.url(e.URL)
 	e.From = c.url(e.From)
 	e.Err = concealed(e.Err)

@@ -129,7 +129,7 @@ func (p *programRun) with(opts ...collyrobots.Option) *collyrobots.Plugin {
 }
 
 // withListener returns a plugin whose events go to a listener instead of the log.
-func (p *programRun) withListener(listener func(report.Event), opts ...collyrobots.Option) *collyrobots.Plugin {
+func (p *programRun) withListener(listener func(*report.Event), opts ...collyrobots.Option) *collyrobots.Plugin {
 	p.Helper()
 	denied := collyrobots.OnDenied(func(*colly.Request, error) {})
 	robots, err := collyrobots.New(append([]collyrobots.Option{quiet, denied, collyrobots.OnEveryEvent(listener)}, opts...)...)

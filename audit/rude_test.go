@@ -40,11 +40,11 @@ func TestRudePrograms(t *testing.T) {
 func TestSlowListener(t *testing.T) {
 	const pages = 3000
 	x := program{name: "", loose: "there are no rules", sites: siteOf(404, ""), run: func(p *programRun) {
-		slow := func(e report.Event) {
+		slow := func(e *report.Event) {
 			time.Sleep(10 * time.Millisecond)
 			p.log.Event(e)
 		}
-		robots := p.withListener(func(report.Event) {}, collyrobots.OnEvent(slow))
+		robots := p.withListener(func(*report.Event) {}, collyrobots.OnEvent(slow))
 		c := p.collector(robots)
 		for _, u := range every("shop.test", pages) {
 			c.Visit(u)
@@ -85,7 +85,7 @@ func permittedPrograms() []program {
 			p.visitChanged(func(e *report.Event) { e.Delay = 0 }, every("shop.test", 2)...)
 		}},
 		{name: "a listener that hides the request rate", exceptions: []string{"shop.test: MaxCrawlDelay: the request rate of one in 10s was capped at 0s"}, sites: siteOf("User-agent: *\nRequest-rate: 1/10s\n", ""), run: func(p *programRun) {
-			hide := func(e report.Event) {
+			hide := func(e *report.Event) {
 				e.Delay = 0
 				p.log.Event(e)
 			}
@@ -174,13 +174,13 @@ func rudePrograms() []program {
 		{name: "a listener that drops requests", faults: []string{
 			"complete: shop.test/3: the clock was set forward, or a request is missing: the log shows 4s since the last request to the host, and 2s have passed",
 		}, run: func(p *programRun) {
-			p.visitThrough(func(e report.Event) bool { return !strings.HasSuffix(e.URL, "/2") }, every("shop.test", 4)...)
+			p.visitThrough(func(e *report.Event) bool { return !strings.HasSuffix(e.URL, "/2") }, every("shop.test", 4)...)
 		}},
 		{name: "a listener that drops starts", faults: []string{
 			"complete: shop.test/2: the request has ended but not started",
 			"complete: shop.test/3: the clock was set forward, or a request is missing: the log shows 4s since the last request to the host, and 2s have passed",
 		}, run: func(p *programRun) {
-			p.visitThrough(func(e report.Event) bool {
+			p.visitThrough(func(e *report.Event) bool {
 				return e.Kind != report.EventStarted || !strings.HasSuffix(e.URL, "/2")
 			}, every("shop.test", 4)...)
 		}},
@@ -190,7 +190,7 @@ func rudePrograms() []program {
 			"rules: shop.test/1: the log does not have the robots.txt that decided",
 			"complete: shop.test/1: nothing was known about http://shop.test/robots.txt when the request was sent",
 		}, run: func(p *programRun) {
-			p.visitThrough(func(e report.Event) bool {
+			p.visitThrough(func(e *report.Event) bool {
 				return e.Kind == report.EventStarted || e.Kind == report.EventAnswered
 			}, every("shop.test", 2)...)
 		}},
@@ -214,8 +214,8 @@ func rudePrograms() []program {
 			"complete: shop.test/robots.txt: the request has ended but not started",
 			"delay: shop.test/robots.txt: -2s after the last request to the host, but the delay was 2s (as before)",
 		}, run: func(p *programRun) {
-			var held []report.Event
-			robots := p.withListener(func(e report.Event) { held = append(held, e) })
+			var held []*report.Event
+			robots := p.withListener(func(e *report.Event) { held = append(held, e) })
 			c := p.collector(robots)
 			c.Visit("http://shop.test/1")
 			robots.Close()
@@ -227,7 +227,7 @@ func rudePrograms() []program {
 			"rules: shop.test/2: the log does not have the robots.txt that decided",
 			"complete: shop.test/2: nothing was known about http://shop.test/robots.txt when the request was sent",
 		}, run: func(p *programRun) {
-			robots := p.withListener(func(report.Event) {})
+			robots := p.withListener(func(*report.Event) {})
 			defer robots.Close()
 			c := p.collector(robots)
 			c.Visit("http://shop.test/1")
@@ -297,19 +297,19 @@ func rudePrograms() []program {
 func (p *programRun) getLogged(url string, d *report.Decision) {
 	time.Sleep(time.Second) // the log gets the events so far
 	at := time.Now()
-	e := report.Event{Kind: report.EventStarted, Time: at, Host: "shop.test", URL: url, RequestKind: report.RequestPage, Decision: d}
+	e := &report.Event{Kind: report.EventStarted, Time: at, Host: "shop.test", URL: url, RequestKind: report.RequestPage, Decision: d}
 	if d != nil {
 		e.Delay = d.Delay
 		e.Source = report.SourceCrawlDelay
 	}
 	p.log.Event(e)
 	p.get(&http.Client{Transport: p.web.Transport()}, url)
-	p.log.Event(report.Event{Kind: report.EventAnswered, Time: time.Now(), Host: e.Host, URL: url, RequestKind: e.RequestKind, Status: 200, Took: time.Since(at)})
+	p.log.Event(&report.Event{Kind: report.EventAnswered, Time: time.Now(), Host: e.Host, URL: url, RequestKind: e.RequestKind, Status: 200, Took: time.Since(at)})
 }
 
 // visitThrough visits pages with a log that gets the events that keep accepts.
-func (p *programRun) visitThrough(keep func(report.Event) bool, urls ...string) {
-	p.visitWith(p.withListener(func(e report.Event) {
+func (p *programRun) visitThrough(keep func(*report.Event) bool, urls ...string) {
+	p.visitWith(p.withListener(func(e *report.Event) {
 		if keep(e) {
 			p.log.Event(e)
 		}
@@ -318,8 +318,8 @@ func (p *programRun) visitThrough(keep func(report.Event) bool, urls ...string) 
 
 // visitChanged visits pages with a log that gets the events after a change.
 func (p *programRun) visitChanged(change func(*report.Event), urls ...string) {
-	p.visitThrough(func(e report.Event) bool {
-		change(&e)
+	p.visitThrough(func(e *report.Event) bool {
+		change(e)
 		p.log.Event(e)
 		return false
 	}, urls...)

@@ -16,10 +16,10 @@ import (
 )
 
 // rudeStarts returns requests to one host without a decision.
-func rudeStarts(n int) (all []report.Event) {
+func rudeStarts(n int) (all []*report.Event) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for i := range n {
-		all = append(all, report.Event{Kind: report.EventStarted, Time: now.Add(time.Duration(i) * time.Second), Host: "a.test",
+		all = append(all, &report.Event{Kind: report.EventStarted, Time: now.Add(time.Duration(i) * time.Second), Host: "a.test",
 			URL: fmt.Sprintf("http://a.test/%d", i), RequestKind: report.RequestPage, Request: uint32(i)})
 	}
 	return all

@@ -57,8 +57,8 @@ func TestSiteOfHostileLog(t *testing.T) {
 	const hostile = "http://a.test/<script>alert(1)</script>"
 	d := &report.Decision{URL: hostile, Token: "<b>bot</b>", Allowed: true, Reason: report.ReasonRule, RobotsURL: hostile}
 	forge(t, dir,
-		report.Event{Kind: report.EventRobots, Time: at, Host: "a.test", URL: hostile, RobotsStatus: "<i>"},
-		report.Event{Kind: report.EventStarted, Time: at, Host: "a.test", URL: hostile, RequestKind: report.RequestPage, Decision: d})
+		&report.Event{Kind: report.EventRobots, Time: at, Host: "a.test", URL: hostile, RobotsStatus: "<i>"},
+		&report.Event{Kind: report.EventStarted, Time: at, Host: "a.test", URL: hostile, RequestKind: report.RequestPage, Decision: d})
 	s, err := audit.Site("a.test", dir)
 	if err != nil {
 		t.Fatal(err)

@@ -113,7 +113,7 @@ func TestVerifyUsage(t *testing.T) {
 }
 
 // forge writes a log with these events.
-func forge(t *testing.T, dir string, events ...report.Event) {
+func forge(t *testing.T, dir string, events ...*report.Event) {
 	t.Helper()
 	l := mustOpen(t, dir)
 	for _, e := range events {
@@ -124,13 +124,19 @@ func forge(t *testing.T, dir string, events ...report.Event) {
 	}
 }
 
+// cloned returns a copy of an event, which a test may change.
+func cloned(e *report.Event) *report.Event {
+	c := *e
+	return &c
+}
+
 // events returns the events of a log with a crawl of one host, two seconds apart.
-func events(t *testing.T) (all []report.Event) {
+func events(t *testing.T) (all []*report.Event) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		web := robotstest.New(t, robotstest.Sites{"shop.test": {"/robots.txt": "User-agent: *\nDisallow: /cart\nCrawl-delay: 2\n", "*": ""}})
 		c := mustCollector(web)
-		robots, err := collyrobots.WithRobots(c, collyrobots.OnEveryEvent(func(e report.Event) { all = append(all, e) }))
+		robots, err := collyrobots.WithRobots(c, collyrobots.OnEveryEvent(func(e *report.Event) { all = append(all, e) }))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,36 +152,36 @@ func events(t *testing.T) (all []report.Event) {
 func TestVerifyForgedEvents(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		forge func(all []report.Event) []report.Event
+		forge func(all []*report.Event) []*report.Event
 		want  string // the only fault; "" if there is none
 	}{
-		{"nothing", func(all []report.Event) []report.Event { return all }, ""},
-		{"a request without a decision, as of a transport that bypasses the plugin", func(all []report.Event) []report.Event {
-			e := all[last(all, report.EventStarted)]
+		{"nothing", func(all []*report.Event) []*report.Event { return all }, ""},
+		{"a request without a decision, as of a transport that bypasses the plugin", func(all []*report.Event) []*report.Event {
+			e := cloned(all[last(all, report.EventStarted)])
 			e.Decision = nil
 			e.URL = "http://shop.test/cart"
 			e.Time = e.Time.Add(2 * time.Second)
-			end := all[last(all, report.EventAnswered)]
+			end := cloned(all[last(all, report.EventAnswered)])
 			end.URL = e.URL
 			end.Time = e.Time
 			return append(all, e, end)
 		}, "rules: the request was sent without a decision"},
-		{"another rule", func(all []report.Event) []report.Event {
+		{"another rule", func(all []*report.Event) []*report.Event {
 			d := *all[last(all, report.EventStarted)].Decision
 			d.URL = "http://shop.test/cart"
-			e := &all[last(all, report.EventStarted)]
+			e := all[last(all, report.EventStarted)]
 			e.URL = d.URL
 			e.Decision = &d
 			all[last(all, report.EventAnswered)].URL = d.URL
 			return all
 		}, `rules: rfc9309 decides denied by "Disallow: /cart" in line 2, and the log has allowed`},
-		{"a shorter crawl delay", func(all []report.Event) []report.Event {
+		{"a shorter crawl delay", func(all []*report.Event) []*report.Event {
 			d := *all[last(all, report.EventStarted)].Decision
 			d.CrawlDelay = time.Second
 			all[last(all, report.EventStarted)].Decision = &d
 			return all
 		}, "rules: the crawl delay is 2s, and the log has 1s"},
-		{"a gap", func(all []report.Event) []report.Event {
+		{"a gap", func(all []*report.Event) []*report.Event {
 			i := last(all, report.EventStarted)
 			for n := range all[i:] {
 				all[i+n].Time = all[i+n].Time.Add(-time.Second)
@@ -183,7 +189,7 @@ func TestVerifyForgedEvents(t *testing.T) {
 			all[i].Gap = time.Second
 			return all
 		}, "delay: 1s after the last request to the host, but the delay was 2s (crawl_delay)"},
-		{"a clock that was set back", func(all []report.Event) []report.Event {
+		{"a clock that was set back", func(all []*report.Event) []*report.Event {
 			i := last(all, report.EventStarted)
 			for n := range all[i:] {
 				all[i+n].Time = all[i+n].Time.Add(-time.Hour)
@@ -191,26 +197,26 @@ func TestVerifyForgedEvents(t *testing.T) {
 			}
 			return all
 		}, "complete: the clock was set back: the log shows -59m58s since the last request to the host, and 2s have passed"},
-		{"a start that is reported late", func(all []report.Event) []report.Event {
+		{"a start that is reported late", func(all []*report.Event) []*report.Event {
 			return late(all, -4*time.Second, -2*time.Second)
 		}, ""},
-		{"a clock that was set back before a start is reported late", func(all []report.Event) []report.Event {
+		{"a clock that was set back before a start is reported late", func(all []*report.Event) []*report.Event {
 			return late(all, -time.Hour-4*time.Second, -2*time.Second)
 		}, "complete: the clock was set back: the log shows -1h0m0s since the last request to the host, and 0s have passed"},
-		{"a clock that was set forward before a start is reported late", func(all []report.Event) []report.Event {
+		{"a clock that was set forward before a start is reported late", func(all []*report.Event) []*report.Event {
 			return late(all, -4*time.Second, -3*time.Second-1500*time.Millisecond)
 		}, "complete: the clock was set forward, or a request is missing: the log shows 2.5s since the last request to the host, and 0s have passed"},
-		{"a start that is not late", func(all []report.Event) []report.Event {
+		{"a start that is not late", func(all []*report.Event) []*report.Event {
 			return late(all, -1500*time.Millisecond, -time.Nanosecond)
 		}, "delay: 500ms after the last request to the host, but the delay was 2s (crawl_delay)"},
-		{"a start is missing", func(all []report.Event) []report.Event {
+		{"a start is missing", func(all []*report.Event) []*report.Event {
 			i := last(all, report.EventStarted)
 			return slices.Delete(all, i, i+1)
 		}, "complete: the request has ended but not started"},
-		{"events are missing", func(all []report.Event) []report.Event {
-			return append(all, report.Event{Kind: report.EventMissed, Time: all[len(all)-1].Time, Count: 7})
+		{"events are missing", func(all []*report.Event) []*report.Event {
+			return append(all, &report.Event{Kind: report.EventMissed, Time: all[len(all)-1].Time, Count: 7})
 		}, "complete: 7 events are missing, because the listener was too slow"},
-		{"an old file", func(all []report.Event) []report.Event {
+		{"an old file", func(all []*report.Event) []*report.Event {
 			i := last(all, report.EventStarted)
 			for n := range all[i:] {
 				all[i+n].Time = all[i+n].Time.Add(30 * time.Hour)
@@ -219,7 +225,7 @@ func TestVerifyForgedEvents(t *testing.T) {
 			all[i].Gap += 30 * time.Hour
 			return all
 		}, "fresh: http://shop.test/robots.txt had expired 6h0m8s before"},
-		{"another file", func(all []report.Event) []report.Event {
+		{"another file", func(all []*report.Event) []*report.Event {
 			d := *all[last(all, report.EventStarted)].Decision
 			d.Fetched = d.Fetched.Add(time.Hour)
 			all[last(all, report.EventStarted)].Decision = &d
@@ -239,15 +245,15 @@ func TestVerifyForgedEvents(t *testing.T) {
 }
 
 // late moves the last start by d and gives it a Gap.
-func late(all []report.Event, d, gap time.Duration) []report.Event {
-	e := &all[last(all, report.EventStarted)]
+func late(all []*report.Event, d, gap time.Duration) []*report.Event {
+	e := all[last(all, report.EventStarted)]
 	e.Time = e.Time.Add(d)
 	e.Gap = gap
 	return all
 }
 
 // last returns the index of the last event of a kind.
-func last(all []report.Event, kind report.EventKind) int {
+func last(all []*report.Event, kind report.EventKind) int {
 	for i := len(all) - 1; ; i-- {
 		if all[i].Kind == kind {
 			return i

@@ -246,10 +246,10 @@ func TestExportWARCStore(t *testing.T) {
 }
 
 // robotsEvent returns the event of a robots.txt that was read.
-func robotsEvent(u, body string) report.Event {
+func robotsEvent(u, body string) *report.Event {
 	sum := sha256.Sum256([]byte(body))
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	return report.Event{Kind: report.EventRobots, Time: at, Fetched: at, URL: u, Status: http.StatusOK,
+	return &report.Event{Kind: report.EventRobots, Time: at, Fetched: at, URL: u, Status: http.StatusOK,
 		RobotsStatus: report.RobotsRules, Hash: hex.EncodeToString(sum[:16]), Body: []byte(body)}
 }
 
@@ -263,7 +263,7 @@ func TestExportWARCFiles(t *testing.T) {
 	replaced := robotsEvent("http://i.test/robots.txt", "# from the option")
 	replaced.Option = "RobotsTxt"
 	replaced.Fetched = time.Time{}
-	elsewhere := replaced
+	elsewhere := cloned(replaced)
 	elsewhere.URL = "http://j.test/robots.txt"
 	elsewhere.Fetched = again.Fetched
 	stored := robotsEvent("http://j.test/robots.txt", "# stored")

@@ -24,10 +24,10 @@ func TestExportWARCHostileEvents(t *testing.T) {
 	d := &report.Decision{URL: inject, Token: "Bot\"\r\nrobots: none\\é", Group: inject}
 	dir := t.TempDir()
 	forge(t, dir,
-		report.Event{Kind: report.EventStarted, URL: inject, From: inject, Host: inject, Decision: d},
-		report.Event{Kind: "x\r\n\r\n", URL: "\r\n", Time: time.Date(9999, 12, 31, 23, 0, 0, 0, time.FixedZone("", -3600))},
-		report.Event{Kind: report.EventRobots, URL: inject, Time: time.Date(0, 1, 1, 0, 0, 0, 0, time.FixedZone("", 3600)), Body: []byte("#")},
-		report.Event{Kind: report.EventDenied, URL: "http://a.test/" + strings.Repeat("ü", 100_000), Err: errors.New(inject)},
+		&report.Event{Kind: report.EventStarted, URL: inject, From: inject, Host: inject, Decision: d},
+		&report.Event{Kind: "x\r\n\r\n", URL: "\r\n", Time: time.Date(9999, 12, 31, 23, 0, 0, 0, time.FixedZone("", -3600))},
+		&report.Event{Kind: report.EventRobots, URL: inject, Time: time.Date(0, 1, 1, 0, 0, 0, 0, time.FixedZone("", 3600)), Body: []byte("#")},
+		&report.Event{Kind: report.EventDenied, URL: "http://a.test/" + strings.Repeat("ü", 100_000), Err: errors.New(inject)},
 		robotsEvent("http://"+strings.Repeat("long.", 400)+"test/robots.txt", "# long"),
 		robotsEvent("http://b.test/robots.txt", "# long"),
 	)
@@ -78,7 +78,7 @@ func TestExportWARCHosts(t *testing.T) {
 		{"/x", ""},
 	} {
 		dir := t.TempDir()
-		forge(t, dir, report.Event{Kind: report.EventDenied, URL: test.url})
+		forge(t, dir, &report.Event{Kind: report.EventDenied, URL: test.url})
 		records, _ := exportWARC(t, dir)
 		if got := records[2].fields["WARC-Target-URI"]; got != test.want {
 			t.Errorf("%q became %q, want %q", test.url, got, test.want)

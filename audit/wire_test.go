@@ -51,7 +51,7 @@ func TestDecodeAsJSON(t *testing.T) {
 	}
 	accepted := 0
 	for _, e := range events(t) {
-		text, err := audit.EncodeFixed(audit.Entry{Event: &e, Body: "0123abcd"})
+		text, err := audit.EncodeFixed(audit.Entry{Event: e, Body: "0123abcd"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,8 +86,8 @@ func TestDecodeAsJSON(t *testing.T) {
 // TestAnyText logs events that have odd bytes in each of their texts, and reads them back.
 func TestAnyText(t *testing.T) {
 	for _, text := range []string{"\xff", `\ufffd\\ufffd\` + "\xff\\", "\u2028<&>\u2029", "\x00\x7f\"\n", "\xed\xa0\x80"} {
-		e := report.Event{Kind: report.EventDenied, Time: time.Now(), Decision: &report.Decision{Reason: report.ReasonUsage}}
-		for _, value := range []reflect.Value{reflect.ValueOf(&e).Elem(), reflect.ValueOf(e.Decision).Elem()} {
+		e := &report.Event{Kind: report.EventDenied, Time: time.Now(), Decision: &report.Decision{Reason: report.ReasonUsage}}
+		for _, value := range []reflect.Value{reflect.ValueOf(e).Elem(), reflect.ValueOf(e.Decision).Elem()} {
 			for i := range value.NumField() {
 				if f := value.Field(i); f.Kind() == reflect.String && f.String() == "" {
 					f.SetString(text)
@@ -95,7 +95,7 @@ func TestAnyText(t *testing.T) {
 			}
 		}
 		mustBeLogged(t, e, text)
-		e = report.Event{Kind: report.EventDenied, Time: time.Now()}
+		e = &report.Event{Kind: report.EventDenied, Time: time.Now()}
 		length := 80_000
 		if raceEnabled {
 			length = 800
@@ -108,7 +108,7 @@ func TestAnyText(t *testing.T) {
 }
 
 // mustBeLogged logs an event with a text in its errors and its rule, and reads it back.
-func mustBeLogged(t *testing.T, e report.Event, text string) {
+func mustBeLogged(t *testing.T, e *report.Event, text string) {
 	t.Helper()
 	e.Err = errors.New(text)
 	e.Decision.Err = e.Err

@@ -15,7 +15,7 @@ type Source interface {
 
 	// Listen calls f for each Event from now on, on a goroutine of its own. It drops events if f is
 	// too slow. After stop, f is not called again.
-	Listen(f func(Event)) (stop func())
+	Listen(f func(*Event)) (stop func())
 
 	// StatsFunc returns the Stats without Hosts. It calls visit for each host, in no particular
 	// order.

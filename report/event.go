@@ -58,8 +58,8 @@ const (
 )
 
 // An Event reports something that happened on the wire, or that a request was not sent. The comment
-// of each field names the kinds of events that have the field. In other events it is zero. A
-// listener must not change what Decision, Body and Change point to.
+// of each field names the kinds of events that have the field. In other events it is zero. All
+// listeners get the same Event, so they must not change it. They may keep it.
 //
 // The robots event of a file comes before the events of all requests that the file decides about.
 //

@@ -22,7 +22,7 @@ type statuses struct {
 }
 
 // add counts a response. It does not count requests that ended because the crawl has ended.
-func (s *statuses) add(e report.Event) {
+func (s *statuses) add(e *report.Event) {
 	switch {
 	case e.Status == 429 || e.Status == 503:
 		s.Throttled++
@@ -50,7 +50,7 @@ type counts struct {
 	byHost map[string]statuses
 }
 
-func (c *counts) answered(e report.Event) {
+func (c *counts) answered(e *report.Event) {
 	c.all.add(e)
 	host, ok := c.byHost[e.Host]
 	if !ok && len(c.byHost) >= maxHosts {

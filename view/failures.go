@@ -29,7 +29,7 @@ type failureKey struct {
 }
 
 // failed records the page of an event.
-func (r *recorder) failed(e report.Event) {
+func (r *recorder) failed(e *report.Event) {
 	r.series.at(e.Time.Unix()).failures++
 	r.lists++
 	key := failureKey{status: e.Status, reason: reasonOf(e)}
@@ -41,7 +41,7 @@ func (r *recorder) failed(e report.Event) {
 }
 
 // reasonOf returns why the page of an event has failed, without its URL and its host.
-func reasonOf(e report.Event) string {
+func reasonOf(e *report.Event) string {
 	switch {
 	case e.Err != nil:
 		return clipTo(causeOf(e.Err), maxReasonText)

@@ -55,7 +55,7 @@ func TestFailedReasons(t *testing.T) {
 func TestManyReasons(t *testing.T) {
 	r := newRecorder()
 	for i := range 10 * maxReasons {
-		r.hear(report.Event{Kind: report.EventUnsent, Host: "a.test", Err: fmt.Errorf("error %d", i), Failed: true, Time: then})
+		r.hear(&report.Event{Kind: report.EventUnsent, Host: "a.test", Err: fmt.Errorf("error %d", i), Failed: true, Time: then})
 	}
 	if n := r.failures.order.Len(); n != maxReasons {
 		t.Errorf("%d reasons", n)

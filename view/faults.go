@@ -16,7 +16,7 @@ type robotsFault struct {
 }
 
 // robotsRead records whether the robots.txt of a host could be read.
-func (r *recorder) robotsRead(e report.Event) {
+func (r *recorder) robotsRead(e *report.Event) {
 	if !isClosing(e.RobotsStatus) || e.Option != "" {
 		r.faults.remove(e.Host)
 		return
@@ -30,7 +30,7 @@ func isClosing(s report.RobotsStatus) bool {
 }
 
 // robotsDenied records when the robots.txt that has denied a request is requested again.
-func (r *recorder) robotsDenied(e report.Event) {
+func (r *recorder) robotsDenied(e *report.Event) {
 	d := e.Decision
 	if d == nil || d.Allowed || d.Option != "" || d.Reason != report.ReasonUnreachable && d.Reason != report.ReasonSiteDown {
 		return

@@ -40,7 +40,7 @@ func newFiles(most int) files {
 
 // put records the result of a fetch of a robots.txt. If the file is unchanged, put keeps the
 // earlier body.
-func (f *files) put(e report.Event) {
+func (f *files) put(e *report.Event) {
 	key := clip(e.URL)
 	old, _ := f.recent.get(key)
 	file := &robotsFile{

@@ -16,8 +16,8 @@ import (
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-func answeredAt(host string, after time.Duration, status int, err error) report.Event {
-	return report.Event{Kind: report.EventAnswered, Time: then.Add(after), Host: host, URL: "http://" + host + "/", Status: status, Err: err, RequestKind: report.RequestPage}
+func answeredAt(host string, after time.Duration, status int, err error) *report.Event {
+	return &report.Event{Kind: report.EventAnswered, Time: then.Add(after), Host: host, URL: "http://" + host + "/", Status: status, Err: err, RequestKind: report.RequestPage}
 }
 
 // TestSlowHostsKeepTheirHistory checks that the histories of many slow hosts are kept while a few
@@ -154,11 +154,11 @@ func TestDenialsOfAllHosts(t *testing.T) {
 	r := newRecorder()
 	for i := range 1000 {
 		for range 3 {
-			r.hear(report.Event{Kind: report.EventDenied, Time: then, Host: fmt.Sprintf("h%d.test", i), URL: "/cart", Decision: &report.Decision{
+			r.hear(&report.Event{Kind: report.EventDenied, Time: then, Host: fmt.Sprintf("h%d.test", i), URL: "/cart", Decision: &report.Decision{
 				Reason: report.ReasonRule, Rule: dialect.Rule{Pattern: "/cart", Line: 2 + i%7}}})
 		}
 	}
-	r.hear(report.Event{Kind: report.EventDenied, Time: then, Host: "h1.test", Decision: &report.Decision{Reason: report.ReasonBudget}})
+	r.hear(&report.Event{Kind: report.EventDenied, Time: then, Host: "h1.test", Decision: &report.Decision{Reason: report.ReasonBudget}})
 	rules := r.rulesFor(question{})
 	if len(rules) != 2 || rules[0].Reason != "budget" || rules[0].Count != 1 || rules[0].Hosts != 1 || rules[0].More {
 		t.Fatalf("%+v", rules)
@@ -179,7 +179,7 @@ func TestDenialsOfAllHosts(t *testing.T) {
 func TestFirstDenialOfSomeHosts(t *testing.T) {
 	r := newRecorder()
 	for i, host := range []string{"a.test", "b.test"} {
-		r.hear(report.Event{Kind: report.EventDenied, Time: then.Add(time.Duration(i) * time.Hour), Host: host, Decision: &report.Decision{Reason: report.ReasonBudget}})
+		r.hear(&report.Event{Kind: report.EventDenied, Time: then.Add(time.Duration(i) * time.Hour), Host: host, Decision: &report.Decision{Reason: report.ReasonBudget}})
 	}
 	rules := r.rulesFor(question{q: "test"})
 	if len(rules) != 1 || !rules[0].First.Equal(then) || !rules[0].Last.Equal(then.Add(time.Hour)) {

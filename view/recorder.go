@@ -52,7 +52,7 @@ func newRecorder() *recorder {
 }
 
 // hear is the plugin's listener.
-func (r *recorder) hear(e report.Event) {
+func (r *recorder) hear(e *report.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.heard++
@@ -79,7 +79,7 @@ func (r *recorder) hear(e report.Event) {
 }
 
 // answered counts the response.
-func (r *recorder) answered(e report.Event) {
+func (r *recorder) answered(e *report.Event) {
 	r.counts.answered(e)
 	if outcomeOf(e) == throttled {
 		r.throttled.count(e.Time)
@@ -88,7 +88,7 @@ func (r *recorder) answered(e report.Event) {
 
 // endingOf returns the reason why the page of a denied event is left, or "" if a rule or another
 // property of the page is the reason.
-func endingOf(e report.Event) report.Ending {
+func endingOf(e *report.Event) report.Ending {
 	switch d := e.Decision; {
 	case d == nil:
 		return ""
@@ -130,7 +130,7 @@ type denialKey struct {
 // maxExamples is the number of URLs that a denial and a reason of failed pages keep.
 const maxExamples = 3
 
-func (r *recorder) denied(e report.Event) {
+func (r *recorder) denied(e *report.Event) {
 	r.robotsDenied(e)
 	if why := endingOf(e); why != "" {
 		r.notSent[why]++
@@ -191,7 +191,7 @@ type sitemapFile struct {
 	Error   string    `json:"error,omitempty"`
 }
 
-func (r *recorder) sitemap(e report.Event) {
+func (r *recorder) sitemap(e *report.Event) {
 	f, _ := r.sitemaps.touch(clip(e.URL), func() *sitemapFile { return &sitemapFile{URL: clip(e.URL), Host: clip(e.Host)} })
 	r.lists++
 	f.Time = e.Time

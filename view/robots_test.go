@@ -122,7 +122,7 @@ func TestLongFile(t *testing.T) {
 func TestFilesAreBounded(t *testing.T) {
 	f := newFiles(100 * fileCost)
 	for i := range 1000 {
-		f.put(report.Event{Kind: report.EventRobots, URL: fmt.Sprint("http://h", i, "/robots.txt"), Hash: "x", Body: make([]byte, 9*fileCost)})
+		f.put(&report.Event{Kind: report.EventRobots, URL: fmt.Sprint("http://h", i, "/robots.txt"), Hash: "x", Body: make([]byte, 9*fileCost)})
 	}
 	if n := f.recent.order.Len(); n != 10 || n != len(f.recent.byKey) || f.bytes != 100*fileCost {
 		t.Errorf("%d files, %d bytes", n, f.bytes)
@@ -130,15 +130,15 @@ func TestFilesAreBounded(t *testing.T) {
 	if _, ok := f.get("http://h990/robots.txt"); !ok {
 		t.Error("one of the last files is gone")
 	}
-	f.put(report.Event{URL: "http://h990/robots.txt", Hash: "x", Status: 304}) // as it was
+	f.put(&report.Event{URL: "http://h990/robots.txt", Hash: "x", Status: 304}) // as it was
 	if file, _ := f.get("http://h990/robots.txt"); len(file.body) == 0 || file.Status != 304 {
 		t.Errorf("%+v", file)
 	}
-	f.put(report.Event{URL: "http://h990/robots.txt", Hash: "y", Status: 200, Change: &report.RobotsChange{}, Time: time.Unix(9, 0)})
+	f.put(&report.Event{URL: "http://h990/robots.txt", Hash: "y", Status: 200, Change: &report.RobotsChange{}, Time: time.Unix(9, 0)})
 	if file, _ := f.get("http://h990/robots.txt"); file.body != nil || file.Changed.Unix() != 9 {
 		t.Errorf("%+v", file)
 	}
-	f.put(report.Event{URL: "http://large/robots.txt", Hash: "z", Body: make([]byte, 60*fileCost)})
+	f.put(&report.Event{URL: "http://large/robots.txt", Hash: "z", Body: make([]byte, 60*fileCost)})
 	if file, _ := f.get("http://large/robots.txt"); file.body != nil || f.bytes > 100*fileCost {
 		t.Errorf("the files have %d bytes", f.bytes)
 	}

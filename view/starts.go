@@ -147,7 +147,7 @@ func (ds dots) MarshalJSON() ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-func (s *starts) started(e report.Event) {
+func (s *starts) started(e *report.Event) {
 	h := s.touch(e.Host)
 	before := h.cost()
 	h.started(e, s)
@@ -156,7 +156,7 @@ func (s *starts) started(e report.Event) {
 }
 
 // started adds a start to the history.
-func (h *hostStarts) started(e report.Event, s *starts) {
+func (h *hostStarts) started(e *report.Event, s *starts) {
 	h.gaps.add(e.Gap, e.Delay)
 	s.changes++
 	s.rate.count(e.Time)
@@ -172,7 +172,7 @@ func (h *hostStarts) started(e report.Event, s *starts) {
 	h.dots = append(h.dots, dot{at: e.Time, delay: e.Delay, kind: e.RequestKind, outcome: underWay, count: 1, change: s.changes})
 }
 
-func (s *starts) answered(e report.Event) {
+func (s *starts) answered(e *report.Event) {
 	h, ok := s.hosts.get(e.Host)
 	if !ok {
 		return
@@ -197,7 +197,7 @@ func (s *starts) answered(e report.Event) {
 const maxRequestText = 300
 
 // ended adds a request that has ended.
-func (h *hostStarts) ended(e report.Event) {
+func (h *hostStarts) ended(e *report.Event) {
 	r := request{Time: e.Time.Add(-e.Took), URL: clipTo(e.URL, maxRequestText), Kind: e.RequestKind, Status: e.Status, Took: seconds.Duration(e.Took)}
 	if e.Err != nil {
 		r.Error = clipTo(e.Err.Error(), maxRequestText)
@@ -210,7 +210,7 @@ func (h *hostStarts) ended(e report.Event) {
 	h.text += len(r.URL) + len(r.Error)
 }
 
-func outcomeOf(e report.Event) outcome {
+func outcomeOf(e *report.Event) outcome {
 	switch {
 	case e.Status == 429 || e.Status == 503:
 		return throttled

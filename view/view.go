@@ -61,7 +61,7 @@ type Options struct {
 // noCrawl is a report.Source without hosts.
 type noCrawl struct{}
 
-func (noCrawl) Listen(func(report.Event)) (stop func()) { return func() {} }
+func (noCrawl) Listen(func(*report.Event)) (stop func()) { return func() {} }
 
 func (noCrawl) StatsFunc(func(report.HostStats)) report.Stats { return report.Stats{} }
 

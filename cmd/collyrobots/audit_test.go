@@ -32,14 +32,14 @@ func auditLog(t *testing.T, delay time.Duration) (dir string) {
 	at := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	const robots = "http://a.test/robots.txt"
 	for i, kind := range []report.RequestKind{report.RequestRobots, report.RequestSitemap} {
-		e := collyrobots.Event{Kind: report.EventStarted, Time: at.Add(time.Duration(i) * time.Second), Host: "a.test", URL: robots, RequestKind: kind, Delay: delay}
+		e := &collyrobots.Event{Kind: report.EventStarted, Time: at.Add(time.Duration(i) * time.Second), Host: "a.test", URL: robots, RequestKind: kind, Delay: delay}
 		l.Event(e)
 		e.Kind = report.EventAnswered
 		e.Status = 200
 		e.Err = errors.New("=1+1")
 		l.Event(e)
 	}
-	l.Event(collyrobots.Event{Kind: report.EventRobots, Time: at, Host: "a.test", URL: robots, RobotsStatus: "\x1b[31m"})
+	l.Event(&collyrobots.Event{Kind: report.EventRobots, Time: at, Host: "a.test", URL: robots, RobotsStatus: "\x1b[31m"})
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -120,7 +120,7 @@ func block(r *colly.Request) {
 }
 
 // checkGap ends the process if two requests to a host were too close together.
-func checkGap(e report.Event) {
+func checkGap(e *report.Event) {
 	if e.Kind == report.EventStarted && e.Delay > 0 && e.Gap > 0 && e.Gap < e.Delay {
 		fmt.Printf("%s: %v after the request before, want %v\n", e.URL, e.Gap, e.Delay)
 		os.Exit(1)

@@ -183,7 +183,7 @@ func (o order) plugin() (p *collyrobots.Plugin, stop func(), err error) {
 	switch o.Way {
 	case "plugin":
 	case "listener":
-		opts = append(opts, collyrobots.OnEveryEvent(func(collyrobots.Event) {}))
+		opts = append(opts, collyrobots.OnEveryEvent(func(*collyrobots.Event) {}))
 	case "audit log":
 		listen, stopLog, err := newLog()
 		if err != nil {
@@ -206,7 +206,7 @@ func (o order) plugin() (p *collyrobots.Plugin, stop func(), err error) {
 }
 
 // newLog returns the listener of a new audit log. stop removes the log.
-func newLog() (listen func(collyrobots.Event), stop func(), err error) {
+func newLog() (listen func(*collyrobots.Event), stop func(), err error) {
 	dir, err := os.MkdirTemp("", "audit")
 	if err != nil {
 		return nil, nil, err

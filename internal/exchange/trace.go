@@ -137,7 +137,7 @@ func (t *Trace) begin(host *pace.Host, ticket *pace.Ticket, sent bool) {
 	if t.running {
 		return
 	}
-	t.Report.TellStart(func() report.Event {
+	t.Report.TellStart(func() *report.Event {
 		if sent {
 			ticket.Sent(time.Now())
 		}
@@ -149,7 +149,7 @@ func (t *Trace) begin(host *pace.Host, ticket *pace.Ticket, sent bool) {
 }
 
 // start returns the event about a start. t.mu is held.
-func (t *Trace) start(host *pace.Host, s pace.Start) report.Event {
+func (t *Trace) start(host *pace.Host, s pace.Start) *report.Event {
 	e := t.event(report.EventStarted, host)
 	e.Time = s.At
 	e.From = t.From
@@ -159,7 +159,7 @@ func (t *Trace) start(host *pace.Host, s pace.Start) report.Event {
 	e.Source = s.Source
 	e.Line = s.Line
 	e.Decision = t.decision
-	t.describeWait(&e)
+	t.describeWait(e)
 	return e
 }
 
@@ -169,7 +169,7 @@ func (t *Trace) notStarted(kind report.EventKind, host *pace.Host, err error) {
 	e := t.event(kind, host)
 	e.Err = redact.Error(err)
 	e.Failed = t.failed
-	t.describeWait(&e)
+	t.describeWait(e)
 	t.Report.Events.Send(e)
 }
 
@@ -187,11 +187,11 @@ func (t *Trace) describeWait(e *report.Event) {
 }
 
 // event returns an Event of the exchange, with the current time. t.mu is held.
-func (t *Trace) event(kind report.EventKind, host *pace.Host) report.Event {
+func (t *Trace) event(kind report.EventKind, host *pace.Host) *report.Event {
 	if t.url == "" {
 		t.url = t.URL.Redacted()
 	}
-	e := report.Event{
+	e := &report.Event{
 		Kind:        kind,
 		Time:        time.Now(),
 		Host:        host.Name(),
@@ -200,7 +200,7 @@ func (t *Trace) event(kind report.EventKind, host *pace.Host) report.Event {
 		Collector:   t.Collector,
 		Request:     t.Request,
 	}
-	t.Page.Describe(&e)
+	t.Page.Describe(e)
 	return e
 }
 

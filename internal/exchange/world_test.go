@@ -40,9 +40,9 @@ type world struct {
 	peer net.Addr
 
 	mu       sync.Mutex
-	requests []string       // "1s GET a.test/page"
-	events   []report.Event // set by listener.Deliver
-	listener *fanout.Listener[report.Event]
+	requests []string        // "1s GET a.test/page"
+	events   []*report.Event // set by listener.Deliver
+	listener *fanout.Listener[*report.Event]
 }
 
 // inBubble runs a test with a world whose hosts have a delay.
@@ -58,7 +58,7 @@ func inBubble(t *testing.T, delay time.Duration, test func(*world)) {
 		w.Client = &http.Client{Transport: w}
 		w.allow(netguard.AllowAll)
 		w.Quota = netguard.NewQuota(hostname.Registrable, errors.New("elsewhere"))
-		w.listener = r.Events.ListenOnDemand(func(e report.Event) { w.events = append(w.events, e) })
+		w.listener = r.Events.ListenOnDemand(func(e *report.Event) { w.events = append(w.events, e) })
 		test(w)
 		w.Wire.Close()
 		r.Events.Close()
@@ -206,7 +206,7 @@ func wantLines(t *testing.T, what string, got, want []string) {
 }
 
 // eventLine describes an event: its time, kind and host, and those of its other fields that are set.
-func eventLine(e report.Event, start time.Time) string {
+func eventLine(e *report.Event, start time.Time) string {
 	line := fmt.Sprintf("%v %s %s", e.Time.Sub(start), e.Kind, e.Host)
 	add := func(name string, value any) {
 		switch value {

@@ -175,7 +175,7 @@ func TestDenialIsCounted(t *testing.T) {
 		inBubble(t, setup{}, robotstest.Sites{"a.test": {"/robots.txt": closed}}, func(w *world) {
 			request(w, "http://a.test/")
 			w.listener.Deliver()
-			i := slices.IndexFunc(w.events, func(e report.Event) bool { return e.Kind == report.EventDenied })
+			i := slices.IndexFunc(w.events, func(e *report.Event) bool { return e.Kind == report.EventDenied })
 			if i < 0 || w.events[i].Decision == nil || w.events[i].URL != "http://a.test/" {
 				t.Errorf("%s: events %+v", name, w.events)
 			}

@@ -49,8 +49,8 @@ type world struct {
 	log      bytes.Buffer
 	pages    *backend.Seam
 	client   *http.Client
-	listener *fanout.Listener[report.Event]
-	events   []report.Event
+	listener *fanout.Listener[*report.Event]
+	events   []*report.Event
 	rejected []string // the errors that the Root got
 	logged   int      // the calls of WouldDeny
 	unseen   int      // the calls of Unseen
@@ -77,7 +77,7 @@ func inBubble(t *testing.T, s setup, sites robotstest.Sites, test func(w *world)
 		ctl := NewController(w.Gate)
 		w.pages = backend.NewSeam(w.web.Transport(), collectors{Controller: ctl})
 		w.client = &http.Client{Transport: backend.NewSeam(w.web.Transport(), Clients{Controller: ctl})}
-		w.listener = r.Events.ListenOnDemand(func(e report.Event) { w.events = append(w.events, e) })
+		w.listener = r.Events.ListenOnDemand(func(e *report.Event) { w.events = append(w.events, e) })
 		test(w)
 		synctest.Wait()
 		for host := range hosts.All() {

@@ -49,7 +49,7 @@ func (p *Page) Describe(e *report.Event) {
 // methods that make events return at once.
 type Reporter struct {
 	Log    *slog.Logger
-	Events *fanout.Broadcaster[report.Event]
+	Events *fanout.Broadcaster[*report.Event]
 	logged sync.Map      // the messages that were passed to MarkLogged
 	starts sync.Mutex    // held while an EventStarted is made and sent
 	pages  atomic.Uint64 // the number of the last Page
@@ -93,11 +93,11 @@ func (r *Reporter) MarkLogged(message string) bool {
 }
 
 // newEvents returns a Broadcaster for the events of a plugin.
-func newEvents(log *slog.Logger) *fanout.Broadcaster[report.Event] {
-	missed := func(count int) report.Event {
-		return report.Event{Kind: report.EventMissed, Time: time.Now(), Count: count}
+func newEvents(log *slog.Logger) *fanout.Broadcaster[*report.Event] {
+	missed := func(count int) *report.Event {
+		return &report.Event{Kind: report.EventMissed, Time: time.Now(), Count: count}
 	}
-	size := func(e report.Event) int { return len(e.Body) + ruleSize*len(e.Tags) }
+	size := func(e *report.Event) int { return len(e.Body) + ruleSize*len(e.Tags) }
 	return fanout.New(missed, size, log)
 }
 
@@ -117,7 +117,7 @@ func (r *Reporter) TellTags(u *url.URL, tags robotstags.Tags, of IDs) {
 	if !r.Events.Active() {
 		return
 	}
-	r.Events.Send(report.Event{
+	r.Events.Send(&report.Event{
 		Kind:      report.EventTags,
 		Time:      time.Now(),
 		Host:      hostname.Of(u),
@@ -130,7 +130,7 @@ func (r *Reporter) TellTags(u *url.URL, tags robotstags.Tags, of IDs) {
 
 // TellStart sends the event about a start that start returns. A lock of all starts makes listeners
 // get them in the order of their times.
-func (r *Reporter) TellStart(start func() report.Event) {
+func (r *Reporter) TellStart(start func() *report.Event) {
 	r.starts.Lock()
 	defer r.starts.Unlock()
 	r.Events.Send(start())
@@ -172,8 +172,8 @@ func (r *Reporter) tellFailure(kind report.EventKind, u *url.URL, err error, fai
 }
 
 // eventUnsent returns an Event about a request that was not sent.
-func eventUnsent(kind report.EventKind, host, url string, of IDs) report.Event {
-	e := report.Event{
+func eventUnsent(kind report.EventKind, host, url string, of IDs) *report.Event {
+	e := &report.Event{
 		Kind:       kind,
 		Time:       time.Now(),
 		Host:       host,
@@ -182,7 +182,7 @@ func eventUnsent(kind report.EventKind, host, url string, of IDs) report.Event {
 		Request:    of.Request,
 		RobotsWait: of.Robots,
 	}
-	of.Page.Describe(&e)
+	of.Page.Describe(e)
 	if !of.Since.IsZero() {
 		e.Waited = e.Time.Sub(of.Since)
 	}
@@ -241,7 +241,7 @@ func (r *Reporter) TellUnrecorded(p *urlstore.Page, err error) {
 	if !r.Events.Active() {
 		return
 	}
-	e := report.Event{Kind: report.EventUnrecorded, Time: time.Now(), Err: redact.Error(err)}
+	e := &report.Event{Kind: report.EventUnrecorded, Time: time.Now(), Err: redact.Error(err)}
 	if p != nil {
 		e.Host = p.Host
 		e.URL = redact.Text(p.URL)
@@ -254,7 +254,7 @@ func (r *Reporter) TellUnchanged(host *pace.Host, u *url.URL, status int, of IDs
 	if !r.Events.Active() {
 		return
 	}
-	r.Events.Send(report.Event{
+	r.Events.Send(&report.Event{
 		Kind:      report.EventUnchanged,
 		Time:      time.Now(),
 		Host:      host.Name(),
@@ -287,7 +287,7 @@ func (r *Reporter) TellRefused(host *pace.Host, u *url.URL, status int, err erro
 	if !r.Events.Active() {
 		return
 	}
-	r.Events.Send(report.Event{
+	r.Events.Send(&report.Event{
 		Kind:      report.EventRefused,
 		Time:      time.Now(),
 		Host:      host.Name(),
@@ -302,8 +302,8 @@ func (r *Reporter) TellRefused(host *pace.Host, u *url.URL, status int, err erro
 }
 
 // eventOfPace returns an event with the delay of a host.
-func eventOfPace(kind report.EventKind, now time.Time, s pace.Stats) report.Event {
-	return report.Event{Kind: kind, Time: now, Host: s.Host, Delay: s.Delay, Source: s.Source, Line: s.Line}
+func eventOfPace(kind report.EventKind, now time.Time, s pace.Stats) *report.Event {
+	return &report.Event{Kind: kind, Time: now, Host: s.Host, Delay: s.Delay, Source: s.Source, Line: s.Line}
 }
 
 // TellRobots reports a robots.txt that was read, or could not be. change may be nil. option is the
@@ -314,7 +314,7 @@ func (r *Reporter) TellRobots(u policy.Update, change *report.RobotsChange, opti
 	}
 	pol := u.Policy
 	server, _ := policy.Server(pol.Authority)
-	r.Events.Send(report.Event{
+	r.Events.Send(&report.Event{
 		Kind:         report.EventRobots,
 		Time:         time.Now(),
 		Host:         server,
@@ -336,7 +336,7 @@ func (r *Reporter) TellSitemap(sitemap string, entries int, err error) {
 	if !r.Events.Active() {
 		return
 	}
-	e := report.Event{Kind: report.EventSitemap, Time: time.Now(), URL: sitemap, Count: entries, Err: redact.Error(err)}
+	e := &report.Event{Kind: report.EventSitemap, Time: time.Now(), URL: sitemap, Count: entries, Err: redact.Error(err)}
 	if u, err := url.Parse(sitemap); err == nil {
 		e.Host = hostname.Of(u)
 	}

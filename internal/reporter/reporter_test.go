@@ -34,8 +34,8 @@ type world struct {
 	log      bytes.Buffer
 	hosts    *pace.Hosts
 	host     *pace.Host
-	listener *fanout.Listener[report.Event]
-	events   []report.Event
+	listener *fanout.Listener[*report.Event]
+	events   []*report.Event
 }
 
 // inBubble runs a test with a world. If quiet, there is no listener.
@@ -48,7 +48,7 @@ func inBubble(t *testing.T, quiet bool, test func(w *world)) {
 		w.hosts = pace.New(func(string) *pace.Rules { return &pace.Rules{MinDelay: time.Minute} })
 		w.host = w.hosts.At(w.start, "a.test")
 		if !quiet {
-			w.listener = w.Events.ListenOnDemand(func(e report.Event) { w.events = append(w.events, e) })
+			w.listener = w.Events.ListenOnDemand(func(e *report.Event) { w.events = append(w.events, e) })
 		}
 		defer w.Events.Close()
 		test(w)
@@ -188,8 +188,8 @@ func TestTell(t *testing.T) {
 					t.Errorf("error %v", got.Err)
 				}
 				got.Err = nil
-				if !reflect.DeepEqual(got, want) {
-					t.Errorf("got\n%+v\nwant\n%+v", got, want)
+				if !reflect.DeepEqual(*got, want) {
+					t.Errorf("got\n%+v\nwant\n%+v", *got, want)
 				}
 			})
 			inBubble(t, true, func(w *world) {
@@ -203,7 +203,7 @@ func TestTell(t *testing.T) {
 }
 
 // last returns the only event so far.
-func (w *world) last() report.Event {
+func (w *world) last() *report.Event {
 	w.t.Helper()
 	w.listener.Deliver()
 	if len(w.events) != 1 {
@@ -243,7 +243,7 @@ func TestWaiting(t *testing.T) {
 		if !w.TellWaiting(time.Now(), w.host, page, of) {
 			t.Error("a wait is not reported")
 		}
-		want := report.Event{
+		want := &report.Event{
 			Kind:      report.EventWaiting,
 			Time:      time.Now(),
 			Host:      "a.test",
@@ -256,7 +256,7 @@ func TestWaiting(t *testing.T) {
 			Until:     next,
 		}
 		if got := w.last(); !reflect.DeepEqual(got, want) {
-			t.Errorf("got\n%+v\nwant\n%+v", got, want)
+			t.Errorf("got\n%+v\nwant\n%+v", *got, want)
 		}
 		w.TellParked(time.Now(), w.host.Stats(time.Now()), 3, page, of)
 		want.Count = 3
@@ -299,7 +299,7 @@ func TestRobots(t *testing.T) {
 			w.TellRobots(u, change, "RobotsTxt")
 		}})
 		defer cache.Close()
-		get := func() report.Event {
+		get := func() *report.Event {
 			_, err := cache.Get(w.t.Context(), dialect.Authority{Scheme: "http", Host: "a.test"}, policy.Fetch{
 				Do: func(req *http.Request) (*http.Response, error) {
 					body := io.NopCloser(strings.NewReader(text))
@@ -332,11 +332,11 @@ func TestRobots(t *testing.T) {
 // TestStarts checks that no other event of a start is made while one is made and sent.
 func TestStarts(t *testing.T) {
 	inBubble(t, false, func(w *world) {
-		w.TellStart(func() report.Event {
+		w.TellStart(func() *report.Event {
 			if w.starts.TryLock() {
 				t.Error("another start may be made at the same time")
 			}
-			return report.Event{Kind: report.EventStarted}
+			return &report.Event{Kind: report.EventStarted}
 		})
 		if e := w.last(); e.Kind != report.EventStarted {
 			t.Errorf("got %+v", e)
@@ -364,7 +364,7 @@ func TestMissedEvents(t *testing.T) {
 	inBubble(t, false, func(w *world) {
 		const size = 1 << 20
 		for range 100 {
-			w.Events.Send(report.Event{Body: make([]byte, size)})
+			w.Events.Send(&report.Event{Body: make([]byte, size)})
 		}
 		w.listener.Deliver()
 		missed := 0
@@ -449,8 +449,8 @@ func TestAddHost(t *testing.T) {
 
 // TestPageWithoutListener checks that the events of a page without a number are those of no page.
 func TestPageWithoutListener(t *testing.T) {
-	var e report.Event
-	(*Page)(nil).Describe(&e)
+	e := new(report.Event)
+	(*Page)(nil).Describe(e)
 	if e.Page != 0 || e.Context != context.Context(nil) {
 		t.Errorf("got %+v", e)
 	}

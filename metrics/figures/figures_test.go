@@ -95,22 +95,22 @@ func TestFiguresAreComplete(t *testing.T) {
 
 // TestHear checks that all labels are known in advance, for every status that a site may send.
 func TestHear(t *testing.T) {
-	events := []report.Event{
+	events := []*report.Event{
 		{Kind: report.EventDenied}, {Kind: report.EventMissed, Count: 7}, {Kind: "of another version"},
 		{Kind: report.EventSlowed, Status: 429}, {Kind: report.EventSlowed, Status: 503},
 	}
 	for status := range 1000 {
-		events = append(events, report.Event{Kind: report.EventAnswered, RequestKind: report.RequestKind(requestKind.Values[status%5]), Status: status, Took: time.Second, Bytes: 3})
+		events = append(events, &report.Event{Kind: report.EventAnswered, RequestKind: report.RequestKind(requestKind.Values[status%5]), Status: status, Took: time.Second, Bytes: 3})
 	}
 	for _, reason := range reason.Values {
-		events = append(events, report.Event{Kind: report.EventDenied, Decision: &report.Decision{Reason: report.Reason(reason)}})
+		events = append(events, &report.Event{Kind: report.EventDenied, Decision: &report.Decision{Reason: report.Reason(reason)}})
 	}
 	for _, source := range source.Values {
-		events = append(events, report.Event{Kind: report.EventStarted, RequestKind: report.RequestRedirect, Gap: time.Minute, Delay: time.Second, Source: report.DelaySource(source)})
+		events = append(events, &report.Event{Kind: report.EventStarted, RequestKind: report.RequestRedirect, Gap: time.Minute, Delay: time.Second, Source: report.DelaySource(source)})
 	}
 	events = append(events,
-		report.Event{Kind: report.EventStarted, RequestKind: report.RequestPage, Gap: time.Minute},
-		report.Event{Kind: report.EventStarted, RequestKind: report.RequestPage, Delay: time.Minute, Source: report.SourceMinDelay})
+		&report.Event{Kind: report.EventStarted, RequestKind: report.RequestPage, Gap: time.Minute},
+		&report.Event{Kind: report.EventStarted, RequestKind: report.RequestPage, Delay: time.Minute, Source: report.SourceMinDelay})
 
 	sums := make(map[*Figure]float64)
 	for _, e := range events {

@@ -55,7 +55,7 @@ var (
 
 // Hear calls put for each counter that an event increases, and for each histogram that observes a
 // value.
-func Hear(e report.Event, put func(f *Figure, value float64, labels Labels)) {
+func Hear(e *report.Event, put func(f *Figure, value float64, labels Labels)) {
 	switch e.Kind {
 	case report.EventStarted:
 		put(Requests, 1, Labels{string(e.RequestKind)})

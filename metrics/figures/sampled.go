@@ -227,7 +227,7 @@ func NewSampler(c report.Source) *Sampler {
 }
 
 // Listen calls f for each event of c until stop is called. If c is nil, there are no events.
-func Listen(c report.Source, f func(report.Event)) (stop func()) {
+func Listen(c report.Source, f func(*report.Event)) (stop func()) {
 	if c == nil {
 		return func() {}
 	}

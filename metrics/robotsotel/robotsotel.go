@@ -109,7 +109,7 @@ func (m *metrics) add(meter metric.Meter, f *figures.Figure) (err error) {
 }
 
 // hear is the plugin's listener.
-func (m *metrics) hear(e report.Event) {
+func (m *metrics) hear(e *report.Event) {
 	figures.Hear(e, func(f *figures.Figure, value float64, labels figures.Labels) {
 		if f.Kind == figures.Histogram {
 			m.recorded[f].Record(context.Background(), value, m.options[key{f, labels}])

@@ -105,7 +105,7 @@ type request struct {
 }
 
 // hear is the plugin's listener.
-func (t *traces) hear(e report.Event) {
+func (t *traces) hear(e *report.Event) {
 	if e.Page == 0 {
 		return
 	}
@@ -116,11 +116,11 @@ func (t *traces) hear(e report.Event) {
 	}
 	switch e.Kind {
 	case report.EventStarted:
-		t.started(t.open(&e), &e)
+		t.started(t.open(e), e)
 	case report.EventAnswered:
-		t.answered(t.known(&e), &e)
+		t.answered(t.known(e), e)
 	case report.EventDenied, report.EventUnsent:
-		t.unsent(t.open(&e), &e)
+		t.unsent(t.open(e), e)
 	}
 	t.trim(e.Time)
 }

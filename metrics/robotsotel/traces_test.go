@@ -412,11 +412,11 @@ crawl                  0s     0s
 // A fakeSource sends events that a test makes.
 type fakeSource struct {
 	report.Source
-	hear    func(report.Event)
+	hear    func(*report.Event)
 	stopped bool
 }
 
-func (f *fakeSource) Listen(hear func(report.Event)) (stop func()) {
+func (f *fakeSource) Listen(hear func(*report.Event)) (stop func()) {
 	f.hear = hear
 	return func() { f.stopped = true }
 }
@@ -433,7 +433,7 @@ func TestMissingEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	send := func(page int, at time.Duration, kind report.EventKind) {
-		crawl.hear(report.Event{Kind: kind, Page: uint64(page), Time: began.Add(at), URL: "http://a.test/", RequestKind: report.RequestPage})
+		crawl.hear(&report.Event{Kind: kind, Page: uint64(page), Time: began.Add(at), URL: "http://a.test/", RequestKind: report.RequestPage})
 	}
 	const more = 100
 	for page := range maxPages + more {
@@ -472,7 +472,7 @@ func TestRequestWhileFileIsOpen(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
 	ts := newTraces(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)).Tracer("test"))
 	began := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
-	for _, e := range []report.Event{
+	for _, e := range []*report.Event{
 		{Kind: report.EventStarted, RequestKind: report.RequestRobots, URL: "http://a.test/robots.txt"},
 		{Kind: report.EventStarted, RequestKind: report.RequestPage, URL: "http://a.test/", Waited: time.Second, RobotsWait: time.Second},
 		{Kind: report.EventAnswered, RequestKind: report.RequestRobots, URL: "http://a.test/robots.txt", Status: 200},
@@ -498,7 +498,7 @@ func TestFilesAreForgotten(t *testing.T) {
 	exporter := tracetest.NewInMemoryExporter()
 	ts := newTraces(sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter)).Tracer("test"))
 	for page := range 3 * maxFiles {
-		e := report.Event{Kind: report.EventStarted, Page: uint64(1 + page), Time: time.Now(), URL: fmt.Sprintf("http://a%d.test/robots.txt", page), RequestKind: report.RequestRobots}
+		e := &report.Event{Kind: report.EventStarted, Page: uint64(1 + page), Time: time.Now(), URL: fmt.Sprintf("http://a%d.test/robots.txt", page), RequestKind: report.RequestRobots}
 		ts.hear(e)
 		e.Kind = report.EventAnswered
 		ts.hear(e)

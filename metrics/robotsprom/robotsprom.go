@@ -101,7 +101,7 @@ func nameOf(f *figures.Figure) string {
 }
 
 // hear is the plugin's listener.
-func (c *Collector) hear(e report.Event) {
+func (c *Collector) hear(e *report.Event) {
 	figures.Hear(e, func(f *figures.Figure, value float64, labels figures.Labels) {
 		values := labels[:len(f.Labels)]
 		if f.Kind == figures.Histogram {

@@ -73,9 +73,9 @@ func TestFailed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			kit.InBubble(t, robotstest.Sites{"a.test": robotstest.Pages(9, "User-agent: *\nCrawl-delay: 2\n")}, func(t *testing.T, web *robotstest.Web) {
-				var events []collyrobots.Event
+				var events []*collyrobots.Event
 				p := kit.NewTurns(t, web, collyrobots.MaxPagesPerHost(1), collyrobots.StopAfterRefusals(9), collyrobots.AdaptiveDelay(0.5))
-				p.Listen(func(e collyrobots.Event) {
+				p.Listen(func(e *collyrobots.Event) {
 					if e.RequestKind == report.RequestPage {
 						events = append(events, e)
 					}

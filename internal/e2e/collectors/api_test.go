@@ -78,8 +78,8 @@ var (
 	_ func(...dialect.Dialect) collyrobots.Option                                      = collyrobots.Shadow
 	_ func(string, ...collyrobots.Option) collyrobots.Option                           = collyrobots.ForHosts
 	_ *report.RobotsChange                                                             = collyrobots.Event{}.Change
-	_ func(func(collyrobots.Event)) collyrobots.Option                                 = collyrobots.OnEvent
-	_ func(*collyrobots.Plugin, func(collyrobots.Event)) func()                        = (*collyrobots.Plugin).Listen
+	_ func(func(*collyrobots.Event)) collyrobots.Option                                = collyrobots.OnEvent
+	_ func(*collyrobots.Plugin, func(*collyrobots.Event)) func()                       = (*collyrobots.Plugin).Listen
 	_ func(*collyrobots.Plugin, context.Context, collyrobots.Feed, ...string) pages    = (*collyrobots.Plugin).Pages
 	_ queue.Storage                                                                    = (*collyrobots.SitemapQueue)(nil)
 	_                                                                                  = collyrobots.DeniedError{Decision: collyrobots.Decision{}}

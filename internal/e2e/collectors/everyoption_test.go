@@ -45,7 +45,7 @@ type optionCase struct {
 // value and, if it is a float, NaN and an infinity.
 func everyOption(t *testing.T) map[string]optionCase {
 	onRequest := func(*colly.Request) {}
-	onEvent := func(collyrobots.Event) {}
+	onEvent := func(*collyrobots.Event) {}
 	stored := options{collyrobots.Store(store.NewMemory())}
 	shared := kit.Shared(t)
 	nan, inf := math.NaN(), math.Inf(1)

@@ -188,7 +188,7 @@ func (s *spider) reporting(d draw, again bool) []collyrobots.Option {
 			}
 		}),
 	}
-	listen := func(e collyrobots.Event) { rec.event(name+" event", e) }
+	listen := func(e *collyrobots.Event) { rec.event(name+" event", e) }
 	if d.in(2) {
 		return append(opts, collyrobots.OnEveryEvent(listen))
 	}

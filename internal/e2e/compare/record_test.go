@@ -89,7 +89,7 @@ func (r *record) String() string {
 }
 
 // event records an Event, at its own time. The plugin delivers events later, several at once.
-func (r *record) event(source string, e collyrobots.Event) {
+func (r *record) event(source string, e *collyrobots.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if n, ok := r.collectors[e.Collector]; ok {

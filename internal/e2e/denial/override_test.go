@@ -123,7 +123,7 @@ func TestWhenUnreachableKeepsBackOff(t *testing.T) {
 	sites["a.test"]["/robots.txt"] = busy
 	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
 		var changes []*report.RobotsChange
-		c := kit.Start(t, web, nil, collyrobots.WhenUnreachable(collyrobots.AllowAll), collyrobots.OnEvent(func(e collyrobots.Event) {
+		c := kit.Start(t, web, nil, collyrobots.WhenUnreachable(collyrobots.AllowAll), collyrobots.OnEvent(func(e *collyrobots.Event) {
 			if e.Change != nil && e.Option == "" {
 				changes = append(changes, e.Change)
 			}

@@ -134,7 +134,7 @@ var Modes = map[string][]colly.CollectorOption{"sync": nil, "async": Async}
 
 // OnChange returns the option OnEvent with a function that calls f for each changed robots.txt.
 func OnChange(f func(report.RobotsChange)) collyrobots.Option {
-	return collyrobots.OnEvent(func(e collyrobots.Event) {
+	return collyrobots.OnEvent(func(e *collyrobots.Event) {
 		if e.Change != nil {
 			f(*e.Change)
 		}

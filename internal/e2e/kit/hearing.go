@@ -19,7 +19,7 @@ type Hearing struct {
 	Began time.Time
 
 	mu     sync.Mutex
-	Events []collyrobots.Event
+	Events []*collyrobots.Event
 }
 
 // Hear returns a hearing that records the events of some kinds, or of all kinds.
@@ -31,7 +31,7 @@ func Hear(kinds ...report.EventKind) *Hearing {
 func (h *Hearing) On() collyrobots.Option { return collyrobots.OnEvent(h.Hear) }
 
 // Hear records an event.
-func (h *Hearing) Hear(e collyrobots.Event) {
+func (h *Hearing) Hear(e *collyrobots.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.kinds) == 0 || slices.Contains(h.kinds, e.Kind) {
@@ -40,7 +40,7 @@ func (h *Hearing) Hear(e collyrobots.Event) {
 }
 
 // Wait returns the events after all listeners were called. It needs a bubble.
-func (h *Hearing) Wait() []collyrobots.Event {
+func (h *Hearing) Wait() []*collyrobots.Event {
 	WaitForListeners()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -70,7 +70,7 @@ func (h *Hearing) Lines() (lines []string) {
 }
 
 // line returns the fields of an event that are not zero.
-func (h *Hearing) line(e collyrobots.Event) string {
+func (h *Hearing) line(e *collyrobots.Event) string {
 	line := fmt.Sprint(e.Time.Sub(h.Began), " ", e.Kind)
 	add := func(is bool, format string, args ...any) {
 		if is {

@@ -248,7 +248,7 @@ func testRefusedRequestDelaysNoOtherHost(t *testing.T, start kit.Starter) {
 		return true
 	}
 	refused := make(chan bool, 1)
-	c := p.start(t, start, kit.Async, collyrobots.ForHosts("a.test", collyrobots.MinDelay(2*time.Second)), collyrobots.OnEvent(func(e collyrobots.Event) {
+	c := p.start(t, start, kit.Async, collyrobots.ForHosts("a.test", collyrobots.MinDelay(2*time.Second)), collyrobots.OnEvent(func(e *collyrobots.Event) {
 		if e.Kind == report.EventAnswered && e.Err != nil {
 			refused <- true
 		}

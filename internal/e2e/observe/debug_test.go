@@ -142,7 +142,7 @@ func TestDebuggerNeedsNoLock(t *testing.T) {
 		p, err := collyrobots.WithRobots(c, collyrobots.FollowSitemaps(collyrobots.Feed{}))
 		kit.Must(t, err)
 		heard := make(map[string]int)
-		p.Listen(func(e collyrobots.Event) { heard["robots."+string(e.Kind)]++ })
+		p.Listen(func(e *collyrobots.Event) { heard["robots."+string(e.Kind)]++ })
 		for i := range 10 {
 			c.Visit(fmt.Sprint("http://a.test/", i))
 		}

@@ -78,7 +78,7 @@ func TestEventsOfCrawl(t *testing.T) {
 func TestCloseWithBlockedListener(t *testing.T) {
 	kit.InBubble(t, robotstest.Sites{"a.test": {"/": ""}}, func(t *testing.T, web *robotstest.Web) {
 		more, heard := make(chan bool), 0
-		c := kit.Start(t, web, nil, collyrobots.OnEvent(func(collyrobots.Event) { <-more; heard++ }))
+		c := kit.Start(t, web, nil, collyrobots.OnEvent(func(*collyrobots.Event) { <-more; heard++ }))
 		c.Visit("http://a.test/")
 		began := time.Now()
 		kit.Must(t, c.Robots.Close())
@@ -156,10 +156,10 @@ func TestStartedHasDecision(t *testing.T) {
 func TestSeveralListeners(t *testing.T) {
 	const pages = 3000
 	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": "User-agent: *\nDisallow: /closed\n", "*": ""}}, func(t *testing.T, web *robotstest.Web) {
-		var slow, fast, lossy, other []collyrobots.Event
+		var slow, fast, lossy, other []*collyrobots.Event
 		var denied []string
-		listen := func(events *[]collyrobots.Event, pause time.Duration) func(collyrobots.Event) {
-			return func(e collyrobots.Event) {
+		listen := func(events *[]*collyrobots.Event, pause time.Duration) func(*collyrobots.Event) {
+			return func(e *collyrobots.Event) {
 				time.Sleep(pause)
 				*events = append(*events, e)
 			}
@@ -185,7 +185,7 @@ func TestSeveralListeners(t *testing.T) {
 		if got := fmt.Sprint(denied); got != "[1/closed 2/closed]" || len(c.Denied) != 1 {
 			t.Errorf("OnDenied was called for %s and %v", got, c.Denied)
 		}
-		kinds := func(events []collyrobots.Event) (kinds []string) {
+		kinds := func(events []*collyrobots.Event) (kinds []string) {
 			for _, e := range events {
 				kinds = append(kinds, fmt.Sprint(e.Kind, e.URL))
 			}
@@ -195,7 +195,7 @@ func TestSeveralListeners(t *testing.T) {
 		if n := len(slow); n < 2*pages {
 			t.Errorf("the slow function got %d events", n)
 		}
-		for name, events := range map[string][]collyrobots.Event{"fast": fast, "lossy": lossy, "other": other} {
+		for name, events := range map[string][]*collyrobots.Event{"fast": fast, "lossy": lossy, "other": other} {
 			if !slices.Equal(kinds(events), kinds(slow)) {
 				t.Errorf("the %s function got %d events, the slow one %d", name, len(events), len(slow))
 			}

@@ -21,7 +21,7 @@ func TestEventsSurviveJSON(t *testing.T) {
 	why := errors.New("refused")
 	state := report.RobotsState{RobotsStatus: report.RobotsRules, Status: 200, Fetched: at, CrawlDelay: 1500 * time.Millisecond, Sitemaps: []string{"/s.xml"}}
 	lost := report.RobotsState{RobotsStatus: report.RobotsSiteDown, Err: why}
-	for _, e := range []collyrobots.Event{
+	for _, e := range []*collyrobots.Event{
 		{Kind: report.EventStarted, Time: at, Host: "a.test", URL: "http://a.test/", Collector: 1, Request: 2, RequestKind: report.RequestRedirect,
 			From: "http://b.test/", Gap: 1501 * time.Millisecond, Delay: 1500 * time.Millisecond, Source: report.SourceCrawlDelay, Line: 3},
 		{Kind: report.EventAnswered, Time: at, Host: "a.test", URL: "http://a.test/", RequestKind: report.RequestRobots, Status: 200, Bytes: 1 << 40, Took: time.Minute, Err: why},
@@ -40,7 +40,7 @@ func TestEventsSurviveJSON(t *testing.T) {
 		if err == nil {
 			err = json.Unmarshal(text, &back)
 		}
-		if again, _ := json.Marshal(back); err != nil || !reflect.DeepEqual(back, e) || string(again) != string(text) {
+		if again, _ := json.Marshal(back); err != nil || !reflect.DeepEqual(&back, e) || string(again) != string(text) {
 			t.Errorf("%s: error %v\ngot  %+v\nwant %+v", text, err, back, e)
 		}
 	}

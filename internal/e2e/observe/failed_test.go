@@ -120,7 +120,7 @@ type failingCrawl struct {
 
 func startFailing(t *testing.T, web *robotstest.Web, opts ...collyrobots.Option) *failingCrawl {
 	f := new(failingCrawl)
-	listen := collyrobots.OnEvent(func(e collyrobots.Event) {
+	listen := collyrobots.OnEvent(func(e *collyrobots.Event) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if e.Failed {

@@ -18,7 +18,7 @@ import (
 var aboutPages = []report.EventKind{report.EventStarted, report.EventAnswered, report.EventDenied, report.EventUnsent}
 
 // pagesIn returns a line for each event: the number of its page, its kind, and how long it has waited.
-func pagesIn(events []collyrobots.Event) string {
+func pagesIn(events []*collyrobots.Event) string {
 	var b strings.Builder
 	for _, e := range events {
 		fmt.Fprintf(&b, "%d %s %s %s", e.Page, e.Kind, e.RequestKind, strings.TrimPrefix(e.URL, "http://"))

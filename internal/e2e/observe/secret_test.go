@@ -61,7 +61,7 @@ func TestPasswordsAreNeverPrinted(t *testing.T) {
 					opts := []collyrobots.Option{
 						collyrobots.Logger(slog.New(slog.NewTextHandler(printed, &slog.HandlerOptions{Level: slog.LevelDebug}))),
 						collyrobots.OnDenied(func(_ *colly.Request, err error) { show("OnDenied", err) }),
-						collyrobots.OnEvent(func(e collyrobots.Event) {
+						collyrobots.OnEvent(func(e *collyrobots.Event) {
 							show("OnEvent", e)
 							if e.Change != nil {
 								show("Event.Change", *e.Change)

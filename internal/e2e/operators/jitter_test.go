@@ -44,7 +44,7 @@ func TestJitterOnTheWire(t *testing.T) {
 					test.opts = append(test.opts, collyrobots.Frontier(kit.NewMemoryStore()))
 				}
 				var told []time.Duration
-				test.opts = append(test.opts, collyrobots.OnEveryEvent(func(e report.Event) {
+				test.opts = append(test.opts, collyrobots.OnEveryEvent(func(e *report.Event) {
 					if e.Kind == report.EventStarted && e.Gap > 0 {
 						told = append(told, e.Gap)
 					}

@@ -350,7 +350,7 @@ var operatorPrograms = []program{
 	{name: "a slow event function and Close", outcomes: "budget: /4; done: /1 /2 /3",
 		sites: func() robotstest.Sites { return robotstest.Sites{"a.test": {"/robots.txt": 404, "*": "x"}} },
 		options: func(*kit.Run) []collyrobots.Option {
-			return []collyrobots.Option{collyrobots.OnEveryEvent(func(collyrobots.Event) { time.Sleep(time.Second) }), collyrobots.MaxPagesPerHost(3)}
+			return []collyrobots.Option{collyrobots.OnEveryEvent(func(*collyrobots.Event) { time.Sleep(time.Second) }), collyrobots.MaxPagesPerHost(3)}
 		}, run: func(p *kit.Run) {
 			c := p.New()
 			visit(c, "/1", "/2", "/3", "/4")

@@ -51,7 +51,7 @@ var quietOptions = []struct {
 		return []collyrobots.Option{collyrobots.EnforceNofollow(true)}
 	}},
 	{name: "events", fails: true, options: func() []collyrobots.Option {
-		return []collyrobots.Option{collyrobots.OnEveryEvent(func(collyrobots.Event) {})}
+		return []collyrobots.Option{collyrobots.OnEveryEvent(func(*collyrobots.Event) {})}
 	}},
 	{name: "all of them", options: func() []collyrobots.Option {
 		return slices.Concat(
@@ -59,7 +59,7 @@ var quietOptions = []struct {
 			[]collyrobots.Option{collyrobots.CrawlHours("00:00", "23:59", time.UTC), collyrobots.AdaptiveDelay(0.0001), collyrobots.PaceBy(collyrobots.ByDomain)},
 			[]collyrobots.Option{collyrobots.WhenUnreachable(collyrobots.AllowAll), collyrobots.WhenForbidden(collyrobots.AllowAll)},
 			[]collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(true), collyrobots.TDMRep(true), collyrobots.EnforceNofollow(true)},
-			[]collyrobots.Option{collyrobots.OnEveryEvent(func(collyrobots.Event) {})})
+			[]collyrobots.Option{collyrobots.OnEveryEvent(func(*collyrobots.Event) {})})
 	}},
 	{name: "strict options in a dry run", options: func() []collyrobots.Option {
 		elsewhere := time.FixedZone("UTC+5", 5*3600)

@@ -174,7 +174,7 @@ func TestUsageSources(t *testing.T) {
 	c.OnScraped(note)
 	c.OnError(func(r *colly.Response, err error) { note(r) })
 	var events []string
-	stop := c.Robots.Listen(func(e collyrobots.Event) {
+	stop := c.Robots.Listen(func(e *collyrobots.Event) {
 		if e.Kind == report.EventLicense {
 			events = append(events, fmt.Sprint(e.URL, " ", e.Status))
 		}

@@ -298,7 +298,7 @@ func TestSignaturesInEvents(t *testing.T) {
 		"b.test": {"*": robotstest.Page()},
 	}, func(t *testing.T, web *robotstest.Web) {
 		signed := ""
-		c := kit.Start(t, web, nil, collyrobots.SignRequests(whenAsked(t)), collyrobots.OnEvent(func(e collyrobots.Event) {
+		c := kit.Start(t, web, nil, collyrobots.SignRequests(whenAsked(t)), collyrobots.OnEvent(func(e *collyrobots.Event) {
 			if e.Kind == report.EventAnswered {
 				signed += fmt.Sprint(" ", e.URL, " ", e.Signed)
 			}

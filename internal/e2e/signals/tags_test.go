@@ -133,8 +133,8 @@ func TestRobotsTagsAreNotEnforced(t *testing.T) {
 		"/1": withHeaders(`<a href="/2">2</a>`, "X-Robots-Tag: none, max-snippet: 3", "Robots-Tag: ExampleBot;noarchive, OtherBot;nosnippet"),
 		"*":  robotstest.Page(),
 	}}, func(t *testing.T, web *robotstest.Web) {
-		var events []collyrobots.Event
-		c := kit.Start(t, web, nil, collyrobots.OnEvent(func(e collyrobots.Event) {
+		var events []*collyrobots.Event
+		c := kit.Start(t, web, nil, collyrobots.OnEvent(func(e *collyrobots.Event) {
 			if e.Kind == report.EventTags {
 				events = append(events, e)
 			}
@@ -166,8 +166,8 @@ func TestNofollowIsReported(t *testing.T) {
 		"/0": `<meta name="robots" content="noindex"><a href="/1" rel="nofollow">1</a><a href="http://b.test/" rel="nofollow">b</a>`,
 		"*":  robotstest.Page(),
 	}, "b.test": {"*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
-		var events []collyrobots.Event
-		c := kit.Start(t, web, nil, collyrobots.EnforceNofollow(true), collyrobots.OnEvent(func(e collyrobots.Event) {
+		var events []*collyrobots.Event
+		c := kit.Start(t, web, nil, collyrobots.EnforceNofollow(true), collyrobots.OnEvent(func(e *collyrobots.Event) {
 			if e.Kind == report.EventDenied || e.Kind == report.EventTags {
 				events = append(events, e)
 			}

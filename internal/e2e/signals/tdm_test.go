@@ -274,7 +274,7 @@ func TestTDMEvents(t *testing.T) {
 		http.NotFound(w, r)
 	}}})
 	var kinds []string
-	c := kit.Start(t, web, nil, kit.Training(collyrobots.OnEvent(func(e collyrobots.Event) {
+	c := kit.Start(t, web, nil, kit.Training(collyrobots.OnEvent(func(e *collyrobots.Event) {
 		if e.Kind == report.EventStarted {
 			kinds = append(kinds, string(e.RequestKind))
 		}

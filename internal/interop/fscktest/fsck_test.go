@@ -73,7 +73,7 @@ func write(t *testing.T, dir string, runs ...int) {
 // addEvents adds n events to a log.
 func addEvents(l *audit.Log, n int) {
 	for i := range n {
-		l.Event(report.Event{Kind: report.EventWaiting, Time: time.Now(), URL: fmt.Sprint("http://shop.test/", i)})
+		l.Event(&report.Event{Kind: report.EventWaiting, Time: time.Now(), URL: fmt.Sprint("http://shop.test/", i)})
 	}
 }
 

@@ -278,8 +278,8 @@ func (r reader) testHostile(t *testing.T) {
 	sum := sha256.Sum256(body)
 	long := "http://a.test/" + strings.Repeat("ü", 100_000)
 	for _, u := range []string{inject, "\r\n\r\n", long, "http://[::1]/"} {
-		l.Event(report.Event{Kind: report.EventRobots, URL: u, Host: inject, Err: io.EOF, Hash: hex.EncodeToString(sum[:16]), Body: body})
-		l.Event(report.Event{Kind: report.EventDenied, URL: u, From: u, Decision: &report.Decision{URL: u, Token: inject}})
+		l.Event(&report.Event{Kind: report.EventRobots, URL: u, Host: inject, Err: io.EOF, Hash: hex.EncodeToString(sum[:16]), Body: body})
+		l.Event(&report.Event{Kind: report.EventDenied, URL: u, From: u, Decision: &report.Decision{URL: u, Token: inject}})
 	}
 	err = l.Close()
 	if err != nil {

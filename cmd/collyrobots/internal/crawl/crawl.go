@@ -235,7 +235,7 @@ func (s *spider) onError(r *colly.Response, err error) {
 }
 
 // onEvent records each robots.txt that is read from the cache or from its host.
-func (s *spider) onEvent(e collyrobots.Event) {
+func (s *spider) onEvent(e *collyrobots.Event) {
 	if e.Kind == report.EventRobots {
 		s.report.addRobots(e)
 	}

@@ -108,7 +108,7 @@ func (r *summary) failStart() {
 }
 
 // addRobots records a robots.txt that was read.
-func (r *summary) addRobots(e collyrobots.Event) {
+func (r *summary) addRobots(e *collyrobots.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.robots[e.URL] = robotsFile{

@@ -288,7 +288,7 @@ func TestDisconnect(t *testing.T) {
 		t.Fatal(err)
 	}
 	waiting := make(chan bool, 1)
-	defer service.robots.Listen(func(e collyrobots.Event) {
+	defer service.robots.Listen(func(e *collyrobots.Event) {
 		if e.Kind == report.EventWaiting {
 			waiting <- true
 		}

@@ -96,8 +96,8 @@ func sinceOf(q url.Values) (time.Time, error) {
 func (s *service) events(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	events := make(chan collyrobots.Event)
-	defer s.robots.Listen(func(e collyrobots.Event) {
+	events := make(chan *collyrobots.Event)
+	defer s.robots.Listen(func(e *collyrobots.Event) {
 		select {
 		case events <- e:
 		case <-ctx.Done():

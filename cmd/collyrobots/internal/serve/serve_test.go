@@ -435,7 +435,7 @@ func TestEvents(t *testing.T) {
 		listener.Wait()
 		var kinds []string
 		for line := range strings.Lines(got.body) {
-			var e report.Event
+			e := new(report.Event)
 			if err := json.Unmarshal([]byte(line), &e); err != nil {
 				t.Fatalf("%v: %s", err, line)
 			}

@@ -181,7 +181,7 @@ class Hosts(Case):
         first.interrupt()
         first.wait(10)
         self.assertLess(len(site.paths()), 8)
-        second = self.start(spider, service.url, JOBDIR=self.folder + "/job").wait()
+        second = self.start(spider, service.url, JOBDIR=self.folder + "/job").wait(150)  # a turn of the first crawl that could not be given back expires after a minute
         self.assertEqual(sorted(site.paths()), sorted(f"/{n}" for n in range(14)), first.log[-6000:] + second.log[-6000:])
         self.assert_gaps(site, 0.3)
 

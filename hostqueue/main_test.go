@@ -79,14 +79,22 @@ func (s *server) start(t testing.TB) {
 func freePort(t testing.TB) int {
 	t.Helper()
 	for port := 20_000 + rand.IntN(10_000); port < 40_000; port++ {
-		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port))
-		if err == nil {
-			l.Close()
+		if isFree(port) && isFree(port+10_000) {
 			return port
 		}
 	}
 	t.Fatal("no port is free")
 	return 0
+}
+
+// isFree reports whether no program listens on a port.
+func isFree(port int) bool {
+	l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", port))
+	if err != nil {
+		return false
+	}
+	l.Close()
+	return true
 }
 
 // kill kills the server with -9.

@@ -448,14 +448,14 @@ func ExampleOnEvent() {
 	c.WithTransport(web.Transport())
 	robots, err := c.WithRobots(collyrobots.OnEvent(func(e *collyrobots.Event) {
 		if e.Kind == report.EventDenied { // a real spider may write all events
-			d := *e.Decision
-			e.Decision = &d
-			e.Collector = 0 // this value and the times differ in each run
-			e.Time = time.Time{}
-			e.Waited = 0
+			line, d := *e, *e.Decision // other functions have the same event, so copies are changed
+			line.Decision = &d
+			line.Collector = 0 // this value and the times differ in each run
+			line.Time = time.Time{}
+			line.Waited = 0
 			d.Fetched = time.Time{}
 			d.Expires = time.Time{}
-			lines.Encode(e)
+			lines.Encode(line)
 		}
 	}))
 	if err != nil {

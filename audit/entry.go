@@ -194,9 +194,9 @@ func cutDigits(text []byte, end string) (digits string, rest []byte, ok bool) {
 // need six bytes for each of them.
 const maxText = 1 << 10
 
-// clip returns a copy of an event whose entry would be too long, with shorter texts. A text that was cut ends in
-// its SHA-256. The decision about a shortened URL cannot be checked. A Change may have all sitemaps
-// of a site, which the robots.txt in the log also has, so it is left out.
+// clip returns a copy of an event whose entry would be too long, with shorter texts. A text that was
+// cut ends in its SHA-256. The decision about a shortened URL cannot be checked. A Change may have all
+// sitemaps of a site, which the robots.txt in the log also has, so it is left out.
 func clip(from *report.Event) *report.Event {
 	clipped := *from
 	e := &clipped

@@ -93,7 +93,8 @@ type concealer struct {
 // hidden begins the hash that replaces a part of a URL.
 const hidden = "hmac-sha256-"
 
-// event returns a copy of from with all URLs concealed, or from itself if nothing is concealed. Errors are replaced, because their texts have URLs.
+// event returns a copy of from with all URLs concealed, or from itself if nothing is concealed.
+// Errors are replaced, because their texts have URLs.
 func (c concealer) event(from *report.Event) *report.Event {
 	if c.secret == nil {
 		return from

@@ -86,8 +86,9 @@ func permittedPrograms() []program {
 		}},
 		{name: "a listener that hides the request rate", exceptions: []string{"shop.test: MaxCrawlDelay: the request rate of one in 10s was capped at 0s"}, sites: siteOf("User-agent: *\nRequest-rate: 1/10s\n", ""), run: func(p *programRun) {
 			hide := func(e *report.Event) {
-				e.Delay = 0
-				p.log.Event(e)
+				hidden := cloned(e)
+				hidden.Delay = 0
+				p.log.Event(hidden)
 			}
 			p.visitWith(p.withListener(hide, collyrobots.Dialect(dialect.Seznam())), every("shop.test", 2)...)
 		}},
@@ -316,11 +317,12 @@ func (p *programRun) visitThrough(keep func(*report.Event) bool, urls ...string)
 	}), urls...)
 }
 
-// visitChanged visits pages with a log that gets the events after a change.
+// visitChanged visits pages with a log that gets changed copies of the events.
 func (p *programRun) visitChanged(change func(*report.Event), urls ...string) {
 	p.visitThrough(func(e *report.Event) bool {
-		change(e)
-		p.log.Event(e)
+		changed := cloned(e)
+		change(changed)
+		p.log.Event(changed)
 		return false
 	}, urls...)
 }

@@ -89,7 +89,9 @@ func (r *record) String() string {
 }
 
 // event records an Event, at its own time. The plugin delivers events later, several at once.
-func (r *record) event(source string, e *collyrobots.Event) {
+func (r *record) event(source string, from *collyrobots.Event) {
+	recorded := *from // all listeners have the same event
+	e := &recorded
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if n, ok := r.collectors[e.Collector]; ok {

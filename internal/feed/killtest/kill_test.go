@@ -77,7 +77,7 @@ func TestNoPageIsLost(t *testing.T) {
 	newest := numberIn(t, newestVariable, random)
 	t.Logf("%s=%d", seedVariable, seed)
 	var mu sync.Mutex
-	var kills, lost, again int
+	var done, kills, lost, again int
 	seeds := make(chan uint64)
 	var workers sync.WaitGroup
 	for range 2 * runtime.GOMAXPROCS(0) {
@@ -87,6 +87,7 @@ func TestNoPageIsLost(t *testing.T) {
 				x.run()
 				l, a := x.judge()
 				mu.Lock()
+				done++
 				kills += x.kills
 				lost += l
 				again += a
@@ -94,14 +95,19 @@ func TestNoPageIsLost(t *testing.T) {
 			}
 		})
 	}
-	for i := range rounds {
+	isEnough := func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return kills >= rounds/2
+	}
+	for i := 0; i < rounds || i < 4*rounds && !isEnough(); i++ { // not each seed interrupts its round
 		seeds <- seed + uint64(i)
 	}
 	close(seeds)
 	workers.Wait()
-	t.Logf("%d rounds with %d interruptions: %d pages were lost, %d fetched again", rounds, kills, lost, again)
-	if kills == 0 {
-		t.Errorf("no interruption in %d rounds", rounds)
+	t.Logf("%d rounds with %d interruptions: %d pages were lost, %d fetched again", done, kills, lost, again)
+	if kills < rounds/2 {
+		t.Errorf("only %d interruptions in %d rounds", kills, done)
 	}
 }
 

@@ -243,10 +243,19 @@ func (p playground) testNode(t *testing.T) {
 	}
 }
 
-// press clicks on an element of a list that the page may draw again at any time, so that chromedp.Click could
-// hold an element that is gone.
-func (b *tab) press(element string) {
-	b.within(soon, `(element => element ? (element.click(), true) : false)(`+element+`)`)
+// press clicks on an element of a list that the page may draw again at any time. If the element has gone
+// between the search for it and the click, press tries again.
+func (b *tab) press(selector string) {
+	b.Helper()
+	for end := time.Now().Add(soon); ; {
+		err := chromedp.Do(b.ctx, chromedp.Click(selector))
+		if err == nil {
+			return
+		}
+		if !strings.Contains(err.Error(), "Could not find node") || time.Now().After(end) {
+			b.Fatal(err)
+		}
+	}
 }
 
 func (p playground) testTyping(b *tab) {
@@ -255,7 +264,7 @@ func (p playground) testTyping(b *tab) {
 	row := func(n int) string {
 		return fmt.Sprintf(`document.querySelectorAll("#readings-rows tr")[%d].innerText.replace(/\s+/g, " ").trim()`, n)
 	}
-	b.press(`[...document.querySelectorAll("#matrix-rows button")].find(button => button.textContent === "/cart/help")`)
+	b.press(`//*[@id="matrix-rows"]//button[text()="/cart/help"]`)
 	b.within(soon, `document.querySelector("#verdict").textContent === "The dialects do not agree: 6 allow this URL, 1 denies it."`)
 	b.within(soon, row(0)+` === "RFC 9309 ✓ allowed line 3 Allow: /cart/help * 4 s line 4"`)
 	b.within(soon, row(5)+` === "Standard of 1994 ✕ denied line 2 Disallow: /cart * –"`)
@@ -269,7 +278,7 @@ func (p playground) testTyping(b *tab) {
 	b.within(soon, `document.querySelector("#verdict").textContent === "The dialects do not agree: 1 allows this URL, 6 deny it."`)
 	b.run(chromedp.SendKeys(chromedp.CSS("#text"), "Dissallow: /a\n"))
 	b.within(soon, has(`document.querySelector("#findings").innerText`, "misspelt-key"))
-	b.press(`document.querySelector("#findings .to-line")`)
+	b.press("#findings .to-line")
 	b.within(soon, `getSelection().toString() === "Dissallow: /a"`)
 }
 

@@ -229,9 +229,9 @@ func (p *Plugin) Listen(f func(*Event)) (stop func()) {
 
 // Close ends the plugin at once. Requests that wait, and the reading of robots.txt files and
 // sitemaps, end with ErrClosed, and so do all further requests of attached collectors. A page that
-// waits in a urlstore.Store stays there for a later run. Close does not wait for what is under way:
-// requests on the wire go on, but their redirects are denied, and Close does not record the progress
-// that they make in a sitemap. Shutdown waits for them.
+// waits in a urlstore.Store stays there for a later run. Close does not wait for requests that are
+// under way: they go on, but their redirects are denied, and Close does not record the progress that
+// they make in a sitemap. Shutdown waits for them.
 //
 // Close writes the robots.txt files and the progress of sitemaps to the Store, and returns the errors
 // of all records that the Store, or the urlstore.Store of Frontier, could not write since New, joined.
@@ -263,13 +263,13 @@ func (p *Plugin) Close() error {
 	return errors.Join(p.kept.failures(), p.frontier.storeError())
 }
 
-// Shutdown ends the plugin like Close, but waits for what is under way before. From the call on, no
-// request starts, as after Close. Shutdown then waits until the responses of all requests on the wire
-// are read, the callbacks of pages that a sitemap lists or that Frontier has recorded have run, and the
-// walks of sitemaps have ended. Their results are in the stores when Shutdown returns. For the
+// Shutdown waits for the requests that are under way and then ends the plugin like Close. From the
+// call on, no request starts, as after Close. Shutdown waits until the responses of all requests on the
+// wire are read, the callbacks of pages that a sitemap lists or that Frontier has recorded have run, and
+// the walks of sitemaps have ended. Their results are in the stores when Shutdown returns. For the
 // callbacks of other pages, use Collector.Wait.
 //
-// If ctx ends first, Shutdown stops to wait, calls Close, and returns the cause of ctx, joined with the
+// If ctx ends first, Shutdown stops waiting, calls Close, and returns the cause of ctx, joined with the
 // errors of Close. The requests under way go on. Otherwise it returns what Close returns.
 //
 // Shutdown may be called several times and concurrently, also with Close. In a callback of a collector
@@ -280,16 +280,28 @@ func (p *Plugin) Shutdown(ctx context.Context) error {
 		return nil
 	}
 	p.stop()
-	err := p.awaitIdle(ctx)
-	return errors.Join(err, p.Close())
+	return errors.Join(p.awaitIdle(ctx), p.Close())
 }
 
 // idlePoll is how often Shutdown looks whether something is under way.
 const idlePoll = 10 * time.Millisecond
 
-// awaitIdle waits until nothing is under way, and returns the cause of ctx if that ends first.
+// awaitIdle waits until no request is in flight, no result of a page is missing, and no sitemap is being
+// read. It returns the cause of ctx if that ends first. It looks at each host once, because after stop
+// no host becomes busy again.
 func (c *core) awaitIdle(ctx context.Context) error {
-	for !c.isIdle() {
+	for host := range c.judge.Wire.Hosts.All() {
+		err := poll(ctx, func() bool { return !host.Stats(time.Now()).Busy })
+		if err != nil {
+			return err
+		}
+	}
+	return poll(ctx, func() bool { return c.frontier.isIdle() && c.sitemaps.isIdle() })
+}
+
+// poll waits until isIdle returns true, and returns the cause of ctx if that ends first.
+func poll(ctx context.Context, isIdle func() bool) error {
+	for !isIdle() {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -297,18 +309,6 @@ func (c *core) awaitIdle(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// isIdle reports whether no request is in flight, no result of a page is missing, and no sitemap is
-// being read.
-func (c *core) isIdle() bool {
-	now := time.Now()
-	for host := range c.judge.Wire.Hosts.All() {
-		if host.Stats(now).Busy {
-			return false
-		}
-	}
-	return c.frontier.isIdle() && c.sitemaps.isIdle()
 }
 
 // stop lets no further request start, and ends the waits of all others.

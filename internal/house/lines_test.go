@@ -21,7 +21,7 @@ type lines struct {
 var budget = map[string]lines{
 	".":                   {product: 53550, tests: 64250},
 	".ci/tools":           {product: 1000, tests: 300},
-	"audit":               {product: 4300, tests: 5750},
+	"audit":               {product: 4300, tests: 5800},
 	"cmd/collyrobots":     {product: 10950, tests: 7350},
 	"examples/more":       {product: 600, tests: 500},
 	"frontier":            {product: 3550, tests: 2850},

@@ -18,7 +18,7 @@ type Issue struct {
 
 // String returns the issue as one line, such as "line 3: unknown key, line ignored: Noindex".
 func (i Issue) String() string {
-	s := i.Problem.String()
+	s := i.Problem.Text()
 	if i.Line > 0 {
 		s = fmt.Sprintf("line %d: %s", i.Line, s)
 	}
@@ -28,50 +28,50 @@ func (i Issue) String() string {
 	return s
 }
 
-// A Problem is a kind of Issue. Its method String describes the problem and its effect.
-type Problem uint8
+// A Problem is a kind of Issue. Its value is the ID that "collyrobots lint" prints for the problem, and
+// does not change in later versions.
+type Problem string
 
 // The problems that [Dialect.Lint] reports.
 const (
-	noProblem        Problem = iota
-	NoColon                  // a line without a key and a colon
-	UnknownKey               // a key that no dialect knows
-	Unsupported              // a key that this dialect does not know
-	ValueIgnored             // a key that this dialect does not support, in a line that still belongs to a record
-	TypoIgnored              // a misspelt key
-	TypoAccepted             // a misspelt key that is accepted
-	ColonAdded               // two words read as a key and a value
-	OrphanRule               // a line that belongs in a group, before any User-agent line
-	NoToken                  // a User-agent value that is not a product token
-	NameCut                  // a User-agent value with more text than a product token
-	NoSlash                  // a pattern that begins with neither / nor *
-	EmptyAllow               // an Allow without a pattern
-	PlainWildcard            // * or $ in a dialect that gives them no special meaning
-	BadDelay                 // a Crawl-delay that is not a number of seconds
-	DelayRead                // a Crawl-delay that the dialect changes to another number
-	BadSitemap               // a Sitemap without a URL, or without an absolute URL in a dialect that requires one
-	RelativeSitemap          // a Sitemap that is a relative URL
-	NoDisallow               // a record without a Disallow or another rule
-	LineCut                  // a line that has a NUL or is too long
-	NotUTF8                  // bytes that are not UTF-8
-	UTF16                    // the file is in UTF-16
-	FileCut                  // the file is too large
-	UnsortedQuery            // a query in an order that never matches
-	FileRefused              // a line that makes the dialect refuse the whole file
-	GroupContinues           // a User-agent line in the same group as those above a blank line or a Crawl-delay
-	GroupEnded               // a User-agent line that begins a group, although the names above it have no rules
-	BadRate                  // a Request-rate that is not a rate
-	BadVisit                 // a Visit-time that is not a window
-	BadCleanParam            // a Clean-param that is not a list of parameters and a path
-	LongRule                 // a pattern that is too long for the dialect
-	TooManyRules             // the file has too many rules for the dialect
-	FileOpen                 // the file is too large for the dialect, so it restricts nothing
-	StarAgain                // a second group of * in a dialect that permits only one
-	numberOfProblems         // must be the last
+	NoColon         Problem = "no-colon"              // a line without a key and a colon
+	UnknownKey      Problem = "unknown-key"           // a key that no dialect knows
+	Unsupported     Problem = "unsupported-key"       // a key that this dialect does not know
+	ValueIgnored    Problem = "ignored-value"         // a key that this dialect does not support, in a line that still belongs to a record
+	TypoIgnored     Problem = "misspelt-key"          // a misspelt key
+	TypoAccepted    Problem = "misspelt-key-accepted" // a misspelt key that is accepted
+	ColonAdded      Problem = "colon-added"           // two words read as a key and a value
+	OrphanRule      Problem = "rule-before-group"     // a line that belongs in a group, before any User-agent line
+	NoToken         Problem = "bad-user-agent"        // a User-agent value that is not a product token
+	NameCut         Problem = "user-agent-cut"        // a User-agent value with more text than a product token
+	NoSlash         Problem = "pattern-no-slash"      // a pattern that begins with neither / nor *
+	EmptyAllow      Problem = "empty-allow"           // an Allow without a pattern
+	PlainWildcard   Problem = "literal-wildcard"      // * or $ in a dialect that gives them no special meaning
+	BadDelay        Problem = "bad-crawl-delay"       // a Crawl-delay that is not a number of seconds
+	DelayRead       Problem = "changed-crawl-delay"   // a Crawl-delay that the dialect changes to another number
+	BadSitemap      Problem = "bad-sitemap"           // a Sitemap without a URL, or without an absolute URL in a dialect that requires one
+	RelativeSitemap Problem = "relative-sitemap"      // a Sitemap that is a relative URL
+	NoDisallow      Problem = "record-without-rule"   // a record without a Disallow or another rule
+	LineCut         Problem = "line-cut"              // a line that has a NUL or is too long
+	NotUTF8         Problem = "not-utf8"              // bytes that are not UTF-8
+	UTF16           Problem = "utf16"                 // the file is in UTF-16
+	FileCut         Problem = "file-cut"              // the file is too large
+	UnsortedQuery   Problem = "unsorted-query"        // a query in an order that never matches
+	FileRefused     Problem = "file-refused"          // a line that makes the dialect refuse the whole file
+	GroupContinues  Problem = "group-continues"       // a User-agent line in the same group as those above a blank line or a Crawl-delay
+	GroupEnded      Problem = "group-ended"           // a User-agent line that begins a group, although the names above it have no rules
+	BadRate         Problem = "bad-request-rate"      // a Request-rate that is not a rate
+	BadVisit        Problem = "bad-visit-time"        // a Visit-time that is not a window
+	BadCleanParam   Problem = "bad-clean-param"       // a Clean-param that is not a list of parameters and a path
+	LongRule        Problem = "pattern-too-long"      // a pattern that is too long for the dialect
+	TooManyRules    Problem = "too-many-rules"        // the file has too many rules for the dialect
+	FileOpen        Problem = "file-too-large"        // the file is too large for the dialect, so it restricts nothing
+	StarAgain       Problem = "second-star-group"     // a second group of * in a dialect that permits only one
 )
 
-var problemTexts = [numberOfProblems]string{
-	noProblem:       "no problem",
+const noProblem Problem = ""
+
+var problemTexts = map[Problem]string{
 	NoColon:         "no key and colon, line ignored",
 	UnknownKey:      "unknown key, line ignored",
 	Unsupported:     "key not supported by this dialect, line ignored",
@@ -96,6 +96,8 @@ var problemTexts = [numberOfProblems]string{
 	FileCut:         "file is larger than 500 KiB, rest and cut line ignored",
 	UnsortedQuery:   "query not in alphabetical order, never matches",
 	FileRefused:     "whole file refused, every visit fails",
+	GroupContinues:  "same group as the User-agent lines above, despite the blank line or Crawl-delay between them",
+	GroupEnded:      "another group than the User-agent lines above, which have no rules, because of a line between them",
 	BadRate:         "not a rate such as 10/1m or 10/1m 0600-1459, value ignored",
 	BadVisit:        "not a window such as 0600-0845, value ignored",
 	BadCleanParam:   "not a list of parameters and a path, line ignored",
@@ -103,17 +105,11 @@ var problemTexts = [numberOfProblems]string{
 	TooManyRules:    "file has more than 2048 rules, everything is allowed",
 	FileOpen:        "file is larger than 500 KiB, everything is allowed",
 	StarAgain:       "another group of *, combined with the first",
-	GroupEnded:      "another group than the User-agent lines above, which have no rules, because of a line between them",
-	GroupContinues:  "same group as the User-agent lines above, despite the blank line or Crawl-delay between them",
 }
 
-// String returns a description of the problem and of its effect.
-func (p Problem) String() string {
-	if p >= numberOfProblems {
-		return fmt.Sprintf("problem %d", uint8(p))
-	}
-	return problemTexts[p]
-}
+// Text returns a description of the problem and of its effect, such as "misspelt key, line ignored". It
+// returns "" for a Problem that Lint does not report.
+func (p Problem) Text() string { return problemTexts[p] }
 
 // Lint parses a robots.txt file like [Dialect.Parse] and reports the lines that the dialect
 // ignores, corrects, or interprets in a way that their author may not expect. The issues are in the

@@ -212,7 +212,7 @@ func (q *question) askFile() ([]*answer, error) {
 // warn prints why a file may not be the robots.txt that the user means. collyrobots lint has the same
 // findings.
 func (q *question) warn(text []byte) {
-	doubtful := map[string]bool{"html-page": true, "utf16": true, "file-too-large": true, "file-refused": true, "nul-byte": true}
+	doubtful := map[string]bool{"html-page": true, "utf16": true, "file-cut": true, "file-too-large": true, "file-refused": true, "nul-byte": true}
 	for _, f := range lint.Lint(text, lint.Options{Dialects: q.dialects[:1]}) {
 		if doubtful[f.ID] {
 			q.progress.Printf("collyrobots check: warning: %s, line %d: %s; collyrobots lint says more", q.robots, max(f.Line, 1), f.Text)

@@ -1,7 +1,5 @@
 package lint
 
-import "github.com/collyrobots/collyrobots/dialect"
-
 // A Severity says how serious a [Finding] is.
 type Severity uint8
 
@@ -33,7 +31,8 @@ func Kinds() []Kind { return kinds }
 var kinds = []Kind{
 	{ID: "html-page", Severity: Error, Meaning: "The file is an HTML page. No other kind is reported."},
 	{ID: "utf16", Severity: Error, Meaning: "The file is in UTF-16. No line is read."},
-	{ID: "file-too-large", Severity: Error, Meaning: "The file has more than 500 KiB. The rest is ignored, or the file restricts nothing."},
+	{ID: "file-cut", Severity: Error, Meaning: "The file has more than 500 KiB. The rest is ignored."},
+	{ID: "file-too-large", Severity: Error, Meaning: "The file is larger than the dialect permits, so it restricts nothing."},
 	{ID: "file-refused", Severity: Error, Meaning: "The dialect refuses the whole file because of this line."},
 	{ID: "too-many-rules", Severity: Error, Meaning: "The file has more rules than the dialect permits, so it restricts nothing."},
 	{ID: "byte-order-mark", Severity: Note, Meaning: "The file begins with a byte order mark. Some parsers ignore the first line."},
@@ -46,7 +45,8 @@ var kinds = []Kind{
 	{ID: "misspelt-key", Severity: Error, Meaning: "The key is misspelt, so the line is ignored."},
 	{ID: "misspelt-key-accepted", Severity: Note, Meaning: "The key is misspelt, but the dialect accepts it."},
 	{ID: "unknown-key", Severity: Warning, Meaning: "No dialect knows the key, so the line is ignored."},
-	{ID: "unsupported-key", Severity: Note, Meaning: "The dialect does not support the key, so it ignores the value."},
+	{ID: "unsupported-key", Severity: Note, Meaning: "The dialect does not support the key, so it ignores the line."},
+	{ID: "ignored-value", Severity: Note, Meaning: "The dialect does not support the key and ignores the value, but the line belongs to a group."},
 	{ID: "foreign-key", Severity: Note, Meaning: "The key belongs to another system, or to none any more. It is not a rule."},
 
 	{ID: "rule-before-group", Severity: Error, Meaning: "No User-agent line is before the line, so it is ignored."},
@@ -107,40 +107,3 @@ var kindByID = func() map[string]Kind {
 
 // Known reports whether there is a kind with this ID.
 func Known(id string) bool { return kindByID[id].ID != "" }
-
-// idOfProblem has the ID for each problem that a dialect reports.
-var idOfProblem = map[dialect.Problem]string{
-	dialect.NoColon:         "no-colon",
-	dialect.UnknownKey:      "unknown-key",
-	dialect.Unsupported:     "unsupported-key",
-	dialect.ValueIgnored:    "unsupported-key",
-	dialect.TypoIgnored:     "misspelt-key",
-	dialect.TypoAccepted:    "misspelt-key-accepted",
-	dialect.ColonAdded:      "colon-added",
-	dialect.OrphanRule:      "rule-before-group",
-	dialect.NoToken:         "bad-user-agent",
-	dialect.NameCut:         "user-agent-cut",
-	dialect.NoSlash:         "pattern-no-slash",
-	dialect.EmptyAllow:      "empty-allow",
-	dialect.PlainWildcard:   "literal-wildcard",
-	dialect.BadDelay:        "bad-crawl-delay",
-	dialect.DelayRead:       "changed-crawl-delay",
-	dialect.BadSitemap:      "bad-sitemap",
-	dialect.RelativeSitemap: "relative-sitemap",
-	dialect.NoDisallow:      "record-without-rule",
-	dialect.LineCut:         "line-cut",
-	dialect.NotUTF8:         "not-utf8",
-	dialect.UTF16:           "utf16",
-	dialect.FileCut:         "file-too-large",
-	dialect.UnsortedQuery:   "unsorted-query",
-	dialect.FileRefused:     "file-refused",
-	dialect.GroupContinues:  "group-continues",
-	dialect.GroupEnded:      "group-ended",
-	dialect.BadRate:         "bad-request-rate",
-	dialect.BadVisit:        "bad-visit-time",
-	dialect.BadCleanParam:   "bad-clean-param",
-	dialect.LongRule:        "pattern-too-long",
-	dialect.TooManyRules:    "too-many-rules",
-	dialect.FileOpen:        "file-too-large",
-	dialect.StarAgain:       "second-star-group",
-}

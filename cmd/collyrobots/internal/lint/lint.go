@@ -145,8 +145,8 @@ func (l *linter) addIssues(d dialect.Dialect) {
 			l.add(d, "foreign-key", i.Line, i.Detail+" is not a rule: "+about, "")
 			continue
 		}
-		id := idOfProblem[i.Problem]
-		text := i.Problem.String()
+		id := string(i.Problem)
+		text := i.Problem.Text()
 		if i.Problem == dialect.NoToken && d == dialect.RFC9309() && d.CheckToken(i.Detail) == nil {
 			id = "user-agent-not-token"
 			text = "has digits or dots, so some crawlers do not find it"

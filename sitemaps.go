@@ -51,7 +51,7 @@ func newSitemaps(c *core, f Feed) *sitemaps {
 		MaxURLs:     f.MaxURLs,
 		Since:       f.Since,
 		Keep:        f.Keep,
-		Scope:       feed.Scope(f.Scope),
+		Scope:       scopes[f.Scope],
 		WellKnown:   f.WellKnown,
 		NewestFirst: f.NewestFirst,
 		Resume:      f.Resume,
@@ -341,7 +341,7 @@ type Feed struct {
 	// or the links that callbacks follow. Colly's MaxRequests limits all pages of a crawl.
 	MaxURLs int
 
-	// Scope says which pages a sitemap may list. The zero value is ScopeHost.
+	// Scope says which pages a sitemap may list. The empty Scope is ScopeHost.
 	Scope Scope
 
 	// WellKnown looks for /sitemap.xml and then for /sitemap_index.xml if the robots.txt of a site
@@ -375,25 +375,22 @@ type Feed struct {
 // A Scope says on which hosts the pages of a sitemap may be. They are compared with the hosts of
 // the sitemap: the host that serves the sitemap and the host of the site whose robots.txt names it
 // (sitemaps.org, "Sitemaps & Cross Submits"). Pages under http and https are on the same host.
-type Scope int
+type Scope string
 
-// Each scope contains the one before it.
+// Each scope contains the one before it. The empty Scope is ScopeHost.
 const (
-	ScopeHost Scope = iota // pages on the hosts of the sitemap
-	ScopeWWW               // also on these hosts with or without "www."
-	ScopeSite              // also on all hosts of the same registrable domain (publicsuffix.org)
-	ScopeAny               // pages on all hosts
+	ScopeHost Scope = "host" // pages on the hosts of the sitemap
+	ScopeWWW  Scope = "www"  // also on these hosts with or without "www."
+	ScopeSite Scope = "site" // also on all hosts of the same registrable domain (publicsuffix.org)
+	ScopeAny  Scope = "any"  // pages on all hosts
 )
 
-// The conversions between Scope and feed.Scope need constants with equal values.
-var _ = [1]bool{}[ScopeAny-Scope(feed.ScopeAny)]
-
-// String returns the name of the constant.
-func (s Scope) String() string {
-	if s < ScopeHost || s > ScopeAny {
-		return fmt.Sprintf("Scope(%d)", int(s))
-	}
-	return feed.Scope(s).String()
+var scopes = map[Scope]feed.Scope{
+	"":        feed.ScopeHost,
+	ScopeHost: feed.ScopeHost,
+	ScopeWWW:  feed.ScopeWWW,
+	ScopeSite: feed.ScopeSite,
+	ScopeAny:  feed.ScopeAny,
 }
 
 // faults returns a text for each field with an invalid value.
@@ -404,8 +401,8 @@ func (f *Feed) faults() (faults []string) {
 	if f.MaxURLs < 0 {
 		faults = append(faults, fmt.Sprintf("MaxURLs %d is negative", f.MaxURLs))
 	}
-	if f.Scope < ScopeHost || f.Scope > ScopeAny {
-		faults = append(faults, fmt.Sprintf("%v is not a valid Scope", f.Scope))
+	if _, ok := scopes[f.Scope]; !ok {
+		faults = append(faults, fmt.Sprintf("%q is not a valid Scope", string(f.Scope)))
 	}
 	if f.NewestFirst && f.MaxURLs == 0 {
 		faults = append(faults, "NewestFirst needs MaxURLs")

@@ -130,9 +130,9 @@ func TestEveryFaultIsReported(t *testing.T) {
 	}{
 		{
 			"three faults of a Feed", []collyrobots.Option{
-				collyrobots.Store(store.NewMemory()), collyrobots.FollowSitemaps(collyrobots.Feed{Window: -1, NewestFirst: true, Scope: 9}),
+				collyrobots.Store(store.NewMemory()), collyrobots.FollowSitemaps(collyrobots.Feed{Window: -1, NewestFirst: true, Scope: "hosts"}),
 			},
-			"FollowSitemaps FollowSitemaps FollowSitemaps", []string{"Window", "MaxURLs", "Scope(9)"},
+			"FollowSitemaps FollowSitemaps FollowSitemaps", []string{"Window", "MaxURLs", `"hosts" is not a valid Scope`},
 		},
 		{"MaxCrawlDelay and SkipCrawlDelayAbove", []collyrobots.Option{collyrobots.MaxCrawlDelay(-1), collyrobots.SkipCrawlDelayAbove(-2)}, "MaxCrawlDelay SkipCrawlDelayAbove", []string{"-1ns", "-2ns"}},
 		{

@@ -9,10 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	redisserver "github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 )
@@ -122,6 +124,31 @@ func newMini(t testing.TB) (*miniredis.Miniredis, *redis.Client) {
 	client := redis.NewClient(&redis.Options{Addr: mini.Addr(), ReadTimeout: time.Minute, WriteTimeout: time.Minute})
 	t.Cleanup(func() { client.Close() })
 	return mini, client
+}
+
+// newBubbleMini starts a Redis server in memory and returns a client of it. It must be called in a bubble.
+// The clock of the server is that of the bubble.
+func newBubbleMini(t *testing.T) *redis.Client {
+	t.Helper()
+	mini := miniredis.NewMiniRedis()
+	connection, err := mini.Dial() // starts the server
+	if err != nil {
+		t.Fatal(err)
+	}
+	connection.Close()
+	mini.Server().SetPreHook(func(_ *redisserver.Peer, command string, _ ...string) bool {
+		if strings.HasPrefix(command, "EVAL") { // the commands of a script use the time of its start
+			mini.SetTime(time.Now())
+		}
+		return false
+	})
+	t.Cleanup(mini.Close)
+	client := redis.NewClient(&redis.Options{
+		Addr:   "127.0.0.1:0", // a name would be looked up
+		Dialer: func(context.Context, string, string) (net.Conn, error) { return mini.Dial() },
+	})
+	t.Cleanup(func() { client.Close() })
+	return client
 }
 
 // mustOpen opens a crawl.

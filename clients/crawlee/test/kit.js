@@ -45,6 +45,8 @@ export class Site {
         const site = new Site();
         site.#server = http.createServer((request, response) => {
             const { pathname } = new URL(request.url, 'http://site');
+            // Chromium may request the icon by itself, which the package does not see: README, "What it does not see".
+            if (pathname === '/favicon.ico') return response.writeHead(404).end();
             site.log.push({ path: pathname, at: performance.now(), headers: request.headers, method: request.method });
             response.setHeader('Content-Type', pathname === '/robots.txt' ? 'text/plain' : 'text/html');
             if (pathname === '/robots.txt') return response.end(robots);

@@ -104,7 +104,7 @@
 // it, the error is a [*DeniedError], which contains a [Decision]: the reason, the robots.txt, its
 // line and group, and the dialect. It wraps colly.ErrRobotsTxtBlocked only if robots.txt is the
 // cause. The function of [OnDenied] is called only for denied requests. [Plugin.Check] returns the
-// Decision about a URL without a crawl.
+// Decision about a URL without a crawl, and [Plugin.Robots] the robots.txt in force for its site.
 //
 // # Observing a crawl
 //

@@ -1,12 +1,10 @@
 package collyrobots
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,17 +14,13 @@ import (
 
 	"github.com/collyrobots/collyrobots/internal/arrivals"
 	"github.com/collyrobots/collyrobots/internal/backend"
-	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/fed"
 	"github.com/collyrobots/collyrobots/internal/gate"
 	"github.com/collyrobots/collyrobots/internal/judge"
 	"github.com/collyrobots/collyrobots/internal/nofollow"
-	"github.com/collyrobots/collyrobots/internal/policy"
-	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/internal/revalidate"
 	"github.com/collyrobots/collyrobots/internal/track"
-	"github.com/collyrobots/collyrobots/internal/weburl"
 )
 
 // A Plugin contains the robots.txt files of one crawl and the pace of each host. It serves any
@@ -155,61 +149,6 @@ func WithRobots(c *colly.Collector, opts ...Option) (*Plugin, error) {
 	p.owner = p.hooks[0].Value()
 	return p, nil
 }
-
-// Check returns the decision about a GET of rawURL. If necessary, it fetches robots.txt and, with
-// the option TDMRep, the TDMRep file. It does not wait for anything else. It uses the client and the
-// user agent of the first attached collector. If no collector exists any longer, it uses
-// http.DefaultClient and the user agent that robots.txt was last read for. Like Colly, Check escapes
-// a percent sign that does not begin an escape, such as in /100%.
-//
-// Check returns an error if rawURL is not an http, https or ftp URL, and if ctx ends. If robots.txt
-// must not be fetched, the error is a *ShardError or a *PaceError, and after Close it is ErrClosed.
-// A robots.txt that cannot be read is a Decision and not an error. WithUserAgent sets another user
-// agent.
-func (p *Plugin) Check(ctx context.Context, rawURL string) (Decision, error) {
-	if err := p.usable(); err != nil {
-		return Decision{}, err
-	}
-	u, err := weburl.Parse(rawURL)
-	if err != nil {
-		return Decision{}, fmt.Errorf("collyrobots: Check: %w", redact.ParseError(err))
-	}
-	if u.Scheme == "" {
-		return Decision{}, fmt.Errorf("collyrobots: Check: %q: missing scheme, write it as https://%s", u.Redacted(), strings.TrimLeft(u.Redacted(), "/"))
-	}
-	if !judge.HasRobots(u) {
-		return Decision{}, fmt.Errorf("collyrobots: Check: %q is not an http, https or ftp URL", u.Redacted())
-	}
-	ctx, userAgent, f := p.own(ctx)
-	f.ReadsTDM = true
-	t := judge.Target{URL: u, UserAgent: userAgent, Purpose: judge.PurposeOf(ctx)}
-	v, err := p.judge.Verdict(ctx, time.Now(), t, f, nil)
-	if err != nil {
-		return Decision{}, err
-	}
-	return v.Decision(u), nil
-}
-
-// own returns the context, the user agent and the fetcher of the plugin's own requests. The context
-// also has the values of the collector's context, which a transport may need.
-func (p *Plugin) own(ctx context.Context) (_ context.Context, userAgent string, f exchange.Fetcher) {
-	set, _ := ctx.Value(userAgentKey{}).(string)
-	if h := p.first(); h != nil {
-		return policy.WithValues(ctx, h.c.Context), cmp.Or(set, h.c.UserAgent), exchange.Fetcher{Wire: p.judge.Wire, Client: h}
-	}
-	userAgent = cmp.Or(set, p.judge.Policies.LastUserAgent(), judge.DefaultUserAgent)
-	return ctx, userAgent, exchange.Fetcher{Wire: p.judge.Wire, Client: exchange.SeamClient{}}
-}
-
-// WithUserAgent returns a context that makes Check and Pages decide about a crawler with this user
-// agent, which they also send. It is for programs whose crawlers are not collectors. It has no
-// effect on Acquire, which takes the user agent from the request.
-func WithUserAgent(ctx context.Context, userAgent string) context.Context {
-	return context.WithValue(ctx, userAgentKey{}, userAgent)
-}
-
-// userAgentKey is the key of the user agent in a context of WithUserAgent.
-type userAgentKey struct{}
 
 // Listen calls f for each Event from now on, until stop is called or the plugin is closed. The
 // events of one host arrive in chronological order, within 50 ms if f is fast enough. Calls of f do

@@ -1,6 +1,37 @@
 package report
 
-import "time"
+import (
+	"time"
+
+	"github.com/collyrobots/collyrobots/dialect"
+)
+
+// Robots is the robots.txt in force for a site. See Plugin.Robots.
+type Robots struct {
+	RobotsState
+
+	Authority string // "https://example.com"
+	RobotsURL string
+	Dialect   dialect.Dialect
+	// Option is the name of the option that has replaced the file, or what the dialect says about a
+	// file that could not be read: see Decision.Option.
+	Option string
+	// Token has the product tokens that the group was found with, separated by blanks.
+	Token string
+	// Group has the rules for the crawler. It has no rules unless RobotsStatus is RobotsRules.
+	Group *dialect.Group
+	// Delay is the delay in force between the starts of two requests to the host, as in
+	// Decision.Delay.
+	Delay time.Duration
+	// Expires is the time until which the file is used.
+	Expires time.Time
+	// Body is the text that the dialect reads, at most 500 KiB of it for most dialects. It must not be
+	// changed. Body is nil if no rules apply. It is also nil if the text of the rules was not kept and
+	// the site does not answer with it now.
+	Body []byte
+	// Rules is Body as the dialect reads it. It is nil if Body is nil.
+	Rules *dialect.Rules
+}
 
 // A RobotsChange describes how a robots.txt has changed: it has other rules, it has appeared or
 // disappeared, or it can no longer be read. The new state is then in force, also for requests that

@@ -89,6 +89,9 @@ type Fetcher struct {
 	Changed  bool           // header has changed since robots.txt was requested with it
 	ReadsTDM bool           // the TDMRep file is also fetched if the request needs it
 
+	// ReadsText says that the text of robots.txt is needed: see policy.Fetch.Text.
+	ReadsText bool
+
 	// Turn is when the request had its turn and robots.txt had expired. The file is then read once. If the
 	// request has to wait again until it has expired again, the newest file since Turn decides. If zero,
 	// only a file that has not expired decides.
@@ -103,7 +106,7 @@ func (f *Fetcher) PolicyFetch(a dialect.Authority, userAgent string) policy.Fetc
 		first: Lead{Kind: report.RequestRobots, Origin: f.From, Client: f.Client, Page: f.Page},
 		seam:  f.Client.Seam(),
 	}
-	fetch := policy.Fetch{UserAgent: userAgent, Do: requests.do, Proxy: requests.proxy}
+	fetch := policy.Fetch{UserAgent: userAgent, Do: requests.do, Proxy: requests.proxy, Text: f.ReadsText}
 	switch {
 	case w.Client != nil:
 		fetch.Limit = w.Client.Timeout

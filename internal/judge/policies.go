@@ -134,7 +134,7 @@ func known(ctx context.Context, cache *policy.Cache, now time.Time, a dialect.Au
 // get returns the policy of an authority from one of the reader's caches, which fetches robots.txt
 // as f says if necessary.
 func (r *Reader) get(ctx context.Context, cache *policy.Cache, a dialect.Authority, userAgent string, f exchange.Fetcher) (*policy.Policy, error) {
-	if pol := cache.Known(ctx, time.Now(), a); pol != nil {
+	if pol := cache.Known(ctx, time.Now(), a); pol != nil && !f.ReadsText {
 		return pol, nil
 	}
 	for {

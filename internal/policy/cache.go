@@ -152,7 +152,7 @@ func (c *Cache) Get(ctx context.Context, a dialect.Authority, f Fetch) (*Policy,
 		return nil, context.Cause(ctx)
 	}
 	known := c.memory.get(c, a).by(f.Way)
-	if known.Fresh(time.Now()) && !c.closed.Load() {
+	if known.Fresh(time.Now()) && !c.closed.Load() && (!f.Text || c.hasText(ctx, known)) {
 		return known, nil
 	}
 	if known == nil && !hasRobots(a) {

@@ -23,6 +23,10 @@ type Fetch struct {
 	Do        Doer
 	UserAgent string
 
+	// Text says that the caller needs the text of the file: Get also fetches the file if the policy is
+	// fresh but the store does not have its text.
+	Text bool
+
 	// Limit is the time limit of the fetch. If it is 0 or longer than FetchLimit, FetchLimit
 	// applies.
 	Limit time.Duration
@@ -64,7 +68,7 @@ func (f Fetch) limit() time.Duration {
 }
 
 // fetch requests a's robots.txt. If known has a copy, and the dialect permits conditional requests,
-// it asks whether that copy is still valid. before describes the last fetches in the same way if
+// it asks whether that copy is still valid, unless the text is needed. before describes the last fetches in the same way if
 // they were unanswered; otherwise it is nil. The caller must call done after it has made the
 // outcome available to others: until then the Doer does not release the server.
 func (c *Cache) fetch(ctx context.Context, a dialect.Authority, known facts, before *unanswered, how Fetch) (o outcome, done func()) {
@@ -86,7 +90,7 @@ func (c *Cache) fetch(ctx context.Context, a dialect.Authority, known facts, bef
 		f.route = before.route
 	}
 	f.route.only = how.Way.Proxy != ""
-	if c.access.conditional && known.copy != nil && known.copy.validators != nil {
+	if c.access.conditional && !how.Text && known.copy != nil && known.copy.validators != nil {
 		f.known = known
 	}
 	f.startClock()

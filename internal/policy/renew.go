@@ -23,7 +23,7 @@ func (c *Cache) renew(ctx context.Context, a dialect.Authority, old *Policy, how
 	if old == nil && (known.copy != nil || known.failure != nil) && c.options.Found != nil {
 		c.options.Found(a, known.copy != nil && known.copy.private)
 	}
-	if !c.stale(known, how.Way) {
+	if !c.stale(known, how.Way) && !how.needsText(old) {
 		return c.accept(c.policyOf(a, known), old, known, true), nil
 	}
 	if old == nil && known.copy != nil && c.options.Read != nil {
@@ -38,7 +38,7 @@ func (c *Cache) refetch(ctx context.Context, a dialect.Authority, old *Policy, k
 	stored := false // by another process or cache, while the Doer waited for the server
 	look := func() error {
 		known = c.recall(ctx, a, old)
-		if c.stale(known, how.Way) {
+		if c.stale(known, how.Way) || how.needsText(old) {
 			return nil
 		}
 		stored = true
@@ -60,6 +60,8 @@ func (c *Cache) refetch(ctx context.Context, a dialect.Authority, old *Policy, k
 		return c.accept(c.policyOf(a, known), old, known, true), nil
 	case o.unsent != nil:
 		return Update{}, o.unsent
+	case o.failure != nil && how.needsText(old) && old.Fresh(time.Now()):
+		return Update{Policy: old}, nil // the fetch was made for the text only
 	case o.failure.forbidden():
 		p := c.policyOf(a, known.after(o))
 		c.report(p)

@@ -53,7 +53,7 @@ func (c *Cache) findOrStart(ctx context.Context, a dialect.Authority, how Fetch)
 		return nil, nil, ErrClosed
 	}
 	known = c.memory.get(c, a).by(how.Way)
-	if known.Fresh(now) || known.MayServe(now) && len(c.fetches[a]) > 0 {
+	if !how.Text && (known.Fresh(now) || known.MayServe(now) && len(c.fetches[a]) > 0) {
 		return nil, known, nil
 	}
 	f = c.find(now, a, how.Way)

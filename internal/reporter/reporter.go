@@ -348,12 +348,13 @@ func ChangeOf(old, new *policy.Policy) *report.RobotsChange {
 	return &report.RobotsChange{
 		Authority: new.Authority.String(),
 		RobotsURL: new.RobotsURL(),
-		Old:       stateOf(old),
-		New:       stateOf(new),
+		Old:       StateOf(old),
+		New:       StateOf(new),
 	}
 }
 
-func stateOf(p *policy.Policy) report.RobotsState {
+// StateOf returns the state of a robots.txt.
+func StateOf(p *policy.Policy) report.RobotsState {
 	return report.RobotsState{
 		RobotsStatus: report.RobotsStatus(p.RobotsStatus.String()),
 		Status:       p.Status(),

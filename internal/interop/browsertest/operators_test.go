@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/robotstest"
@@ -65,7 +66,7 @@ func TestReplacedRobotsTxt(t *testing.T) {
 	c.start("http://own.example/2", "http://forbidden.example/")
 	b.within(soon, has(denialList, "line 3 of the option RobotsTxt for own.example, group *"))
 	b.within(soon, has(denialList, "http://forbidden.example/robots.txt, status 403, by the option WhenForbidden"))
-	b.run(chromedp.SetValue("#try-url", "http://own.example/2"), chromedp.Click("#try button"))
+	b.run(chromedp.SetValue("#try-url", "http://own.example/2"), chromedp.Focus("#try button"), chromedp.KeyEvent(kb.Enter))
 	b.within(soon, has(`document.querySelector("#robots-where").textContent`, "the option RobotsTxt, in place of http://own.example/robots.txt"))
 	b.within(soon, has(`document.querySelector("#file").innerText`, "by letter of 3 May"))
 	b.within(soon, has(`document.querySelector("#verdict").textContent`, "line 3, by the option RobotsTxt"))

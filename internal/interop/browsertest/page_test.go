@@ -82,12 +82,12 @@ func TestTheViewer(t *testing.T) {
 	b.run(chromedp.EmulateViewport(1440, 900), chromedp.Navigate(c.page))
 	c.start("http://wiki.example/")
 	b.within(soon, has(`document.querySelector("#file").innerText`, "Thank you for reading")) // the page shows the file of the first denial by itself
-	b.run(chromedp.SetValue("#try-url", "/user/anna"), chromedp.SetValue("#try-name", "coccoc"), chromedp.Click("#try button"))
+	b.run(chromedp.SetValue("#try-url", "/user/anna"), chromedp.SetValue("#try-name", "coccoc"), chromedp.Focus("#try button"), chromedp.KeyEvent(kb.Enter))
 	readings := `document.querySelector("#readings").innerText.replace(/\s+/g, " ")`
 	b.within(soon, has(readings, "coccoc ✕ denied line 17: Disallow: /"))
 	b.within(soon, has(`document.querySelector("#file li.no .n").textContent`, "17"))
 	b.within(soon, has(`document.querySelector("#verdict").textContent`, "Denied for this crawl (rfc9309, group ExampleBot): line 11"))
-	b.run(chromedp.SetValue("#try-url", "http://elsewhere.example/"), chromedp.Click("#try button"))
+	b.run(chromedp.SetValue("#try-url", "http://elsewhere.example/"), chromedp.Focus("#try button"), chromedp.KeyEvent(kb.Enter))
 	b.within(soon, has(`document.querySelector("#no-file").textContent`, "has not read this file"))
 	if n := len(c.web.Log("elsewhere.example")); n != 0 {
 		t.Errorf("%d requests", n)
@@ -236,7 +236,7 @@ func TestKeyboard(t *testing.T) {
 	b.within(soon, `!document.querySelector("#drawer").open && document.activeElement.textContent === "slow.example"`)
 	b.run(chromedp.KeyEvent(kb.Enter))
 	b.within(soon, `document.querySelector("#drawer").open`)
-	b.run(chromedp.Click("#drawer-try"))
+	b.run(chromedp.Focus("#drawer-try"), chromedp.KeyEvent(kb.Enter))
 	b.within(soon, `document.activeElement.id === "robots"`)
 	b.within(soon, has(`document.querySelector("#file").innerText`, "Our server is old"))
 	b.run(chromedp.Focus(`[data-sort="host"]`), chromedp.KeyEvent(kb.Enter))
@@ -304,7 +304,7 @@ func TestAThousandHosts(t *testing.T) {
 	b := open(t)
 	b.run(chromedp.EmulateViewport(1440, 900), chromedp.Navigate(c.page))
 	b.within(soon, `document.querySelectorAll("#rows tr").length === 50 && document.querySelector("#count").textContent === "50 of 1,000 hosts"`)
-	b.run(chromedp.Click("#more"))
+	b.run(chromedp.Focus("#more"), chromedp.KeyEvent(kb.Enter))
 	b.within(soon, `document.querySelectorAll("#rows tr").length === 200`)
 	b.run(chromedp.SendKeys("#q", "h777"))
 	b.within(soon, `document.querySelectorAll("#rows tr").length === 1 && document.querySelector("#rows .name").textContent === "h777.test"`)

@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 )
 
 var (
@@ -29,7 +30,7 @@ func TestScreenshots(t *testing.T) {
 	c.startAll()
 	b.run(chromedp.EmulateViewport(1440, 900), chromedp.Navigate(c.page))
 	time.Sleep(*age)
-	b.run(chromedp.SetValue("#try-url", "http://wiki.example/user/guide"), chromedp.SetValue("#try-name", "ExampleBot"), chromedp.Click("#try button"),
+	b.run(chromedp.SetValue("#try-url", "http://wiki.example/user/guide"), chromedp.SetValue("#try-name", "ExampleBot"), chromedp.Focus("#try button"), chromedp.KeyEvent(kb.Enter),
 		chromedp.Evaluate[chromedp.Void](`document.activeElement.blur(); scrollTo(0, 0)`))
 	for _, picture := range []struct {
 		name, scheme string

@@ -87,7 +87,7 @@ func (g *Group) rateWait(now instant) time.Duration {
 }
 
 // rateTime returns the least time until n requests that are made at now have started with the total
-// rate.
+// rate, after those that wait for it now.
 func (g *Group) rateTime(now instant, n int) time.Duration {
 	r := g.registry.total
 	if r == nil || g.rules.Free {
@@ -95,7 +95,7 @@ func (g *Group) rateTime(now instant, n int) time.Duration {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.expected(now, n)
+	return r.expected(now, r.line.Len()+n)
 }
 
 // queuesForRate reports whether a request waits in Enter only because of the total rate: other requests

@@ -231,7 +231,7 @@ func TestTotalRateKeepsPagesInEnter(t *testing.T) {
 		if stats := h.Stats(time.Now()); stats.Waiting != 3 || stats.Source != report.SourceMaxRate {
 			t.Errorf("%d requests wait because of %s", stats.Waiting, stats.Source)
 		}
-		if last := h.LastStart(time.Now(), 2, 4).Sub(w.start); last != 4*s {
+		if last := h.LastStart(time.Now(), 2, 4).Sub(w.start); last != 5*s {
 			t.Errorf("LastStart = %v", last)
 		}
 		time.Sleep(time.Minute)

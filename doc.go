@@ -69,7 +69,9 @@
 //   - [TDMRep] also requests the TDMRep files of the sites.
 //   - [EnforceNofollow] does not follow links with nofollow.
 //
-// [ForHosts] sets the options above, except MaxRate, and also [Revalidate] for some hosts only.
+// For some hosts only:
+//   - [ForHosts] sets options for the hosts of a pattern, and [HostOptions] for each host. They take
+//     each [HostOption]: the options above, except MaxRate and MaxPages, and also [Revalidate].
 //
 // What is crawled, and again:
 //   - [FollowSitemaps] also crawls the pages that sitemaps list, as its [Feed] says.

@@ -78,7 +78,7 @@ func (g Grouping) String() string {
 // the name that Pacer.Acquire gets is that of the group. With ByAddress, the plugin looks up the
 // name of a host before the first request to it. If that fails, or if the requests go through a
 // proxy, the host has its own pace. Any other value of g is an OptionError. See docs/one-pace.md.
-func PaceBy(g Grouping) Option {
-	return hostOption("PaceBy", func(s *judge.HostSettings) { s.Grouping = exchange.Sharing(g) },
-		faultIf(g > ByAddress, "PaceBy", "there is no %v", g)).with(g)
+func PaceBy(g Grouping) HostOption {
+	return HostOption{hostOption("PaceBy", func(s *judge.HostSettings) { s.Grouping = exchange.Sharing(g) },
+		faultIf(g > ByAddress, "PaceBy", "there is no %v", g)).with(g)}
 }

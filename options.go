@@ -34,29 +34,53 @@ import (
 )
 
 // An Option sets one property of a Plugin. If an option is given twice, the later one applies,
-// except for ForHosts, OnDenied, OnEvent and OnEveryEvent, which may be given several times. A zero
-// number or duration, or false, switches an option off. A negative number is a fault. Two options
-// that contradict each other in one list are also a fault. New logs the options in force at debug
-// level. The zero Option is not valid.
-type Option struct {
-	name    string  // the name of the function that returned it
+// except for ForHosts, HostOptions, OnDenied, OnEvent and OnEveryEvent, which may be given several
+// times. A zero number or duration, or false, switches an option off. A negative number is a fault.
+// Two options that contradict each other in one list are also a fault. New logs the options in force
+// at debug level. A nil Option is not valid.
+type Option interface {
+	// String returns the option as a call, such as "MinDelay(1s)". Functions, keys, the text of
+	// robots.txt files and other long values are left out: "SignRequests(...)".
+	String() string
+
+	given() choice
+}
+
+// A HostOption is an Option that ForHosts and HostOptions also take. The zero HostOption is not valid.
+type HostOption struct{ choice }
+
+// A choice is an Option, as the function that returns it has made it.
+type choice struct {
+	name    string  // the name of the function
 	args    string  // its arguments; see with
 	faults  []error // the *OptionErrors that New returns for it
 	set     func(*config)
-	off     bool // whether it is a flag that is switched off
-	perHost bool // whether it may be given inside ForHosts
+	setHost func(*judge.HostSettings) // nil unless it is a HostOption
+	off     bool                      // whether it is a flag that is switched off
 
-	onlyPerHost bool     // whether it must be given inside ForHosts
-	parts       []Option // the options that it consists of; nil if it is not a preset
+	onlyPerHost bool     // whether it must be given inside ForHosts or HostOptions
+	parts       []choice // the options that it consists of; nil if it is not a preset
 }
 
-// String returns the option as a call, such as "MinDelay(1s)". Functions, keys, the text of
-// robots.txt files and other long values are left out: "SignRequests(...)".
-func (o Option) String() string {
+func (o choice) given() choice { return o }
+
+// String returns the option as a call.
+func (o choice) String() string {
 	if o.set == nil {
-		return "Option{}"
+		return "HostOption{}"
 	}
 	return o.name + "(" + o.args + ")"
+}
+
+// given returns the choices of a list. That of a nil Option is zero.
+func given[O Option](opts []O) []choice {
+	all := make([]choice, len(opts))
+	for i, o := range opts {
+		if any(o) != nil {
+			all[i] = o.given()
+		}
+	}
+	return all
 }
 
 // An unquoted is a text that with adds as it is.
@@ -66,7 +90,7 @@ type unquoted string
 const omitted unquoted = "..."
 
 // with returns o with the text of its arguments.
-func (o Option) with(args ...any) Option {
+func (o choice) with(args ...any) choice {
 	texts := make([]string, len(args))
 	for i, arg := range args {
 		if s, ok := arg.(string); ok {
@@ -83,7 +107,7 @@ func (o Option) with(args ...any) Option {
 func typeOf(arg any) unquoted { return unquoted(fmt.Sprintf("%T", arg)) }
 
 // withAll is with for a list of arguments.
-func withAll[T any](o Option, args []T) Option {
+func withAll[T any](o choice, args []T) choice {
 	all := make([]any, len(args))
 	for i, arg := range args {
 		all[i] = arg
@@ -121,13 +145,13 @@ type config struct {
 }
 
 // configure applies opts and returns all of their faults.
-func configure(opts []Option) (*config, error) {
+func configure(opts []choice) (*config, error) {
 	c := &config{log: slog.Default()}
 	faults := c.apply(opts)
 	faults = append(faults, contradictions(opts, &c.HostSettings)...)
 	for _, o := range opts {
 		if o.onlyPerHost {
-			faults = append(faults, fault(o.name, "can only be used inside ForHosts"))
+			faults = append(faults, fault(o.name, "can only be used inside ForHosts or HostOptions"))
 		}
 	}
 	if c.store == nil && !typednil.Is(c.frontier) {
@@ -138,12 +162,39 @@ func configure(opts []Option) (*config, error) {
 	if c.feed != nil && c.feed.Resume && c.store == nil {
 		faults = append(faults, fault("FollowSitemaps", "Resume needs the option Store or Frontier"))
 	}
-	faults = append(faults, c.usageFaults()...)
-	if c.revalidates() && c.store == nil {
+	c.Settings.Complete(c.dryRun)
+	faults = append(faults, c.settingsFaults()...)
+	return c, errors.Join(faults...)
+}
+
+// settingsFaults returns the faults of options that need others, which may be given for more hosts.
+func (c *config) settingsFaults() []error {
+	faults := c.hostFaults(&c.HostSettings)
+	if len(faults) > 0 {
+		return faults
+	}
+	for _, r := range c.Rules {
+		if r.ByHost {
+			continue
+		}
+		s := c.HostSettings
+		r.Apply("", &s)
+		for _, err := range c.hostFaults(&s) {
+			faults = append(faults, insideForHosts(r.Pattern, err))
+		}
+	}
+	return faults
+}
+
+// hostFaults returns the faults of options of a host that need others.
+func (c *config) hostFaults(s *judge.HostSettings) (faults []error) {
+	if s.EnforceUsage && s.Purpose == 0 {
+		faults = append(faults, fault("EnforceUsage", "needs the option Purpose"))
+	}
+	if s.Revalidate && c.store == nil && !c.dryRun {
 		faults = append(faults, fault("Revalidate", "needs the option Store or Frontier"))
 	}
-	c.Settings.Complete(c.dryRun)
-	return c, errors.Join(faults...)
+	return faults
 }
 
 // noEffect lists options that have no effect together with another one in the same list.
@@ -161,7 +212,7 @@ var noEffect = []struct{ option, with string }{
 // contradictions returns the faults of options that contradict each other in one list: those of New,
 // or those of one ForHosts. s has the values of the list. An option inside ForHosts may undo one
 // that is given to New.
-func contradictions(opts []Option, s *judge.HostSettings) []error {
+func contradictions(opts []choice, s *judge.HostSettings) []error {
 	given := make(map[string]bool)
 	for _, o := range opts {
 		given[o.name] = !o.off
@@ -187,7 +238,7 @@ func contradictions(opts []Option, s *judge.HostSettings) []error {
 
 // logOptions logs the options in force. If an option was given twice, the later one is in force,
 // except for the options that may be given several times.
-func logOptions(log *slog.Logger, opts []Option) {
+func logOptions(log *slog.Logger, opts []choice) {
 	if !log.Enabled(context.Background(), slog.LevelDebug) {
 		return
 	}
@@ -210,7 +261,7 @@ func logOptions(log *slog.Logger, opts []Option) {
 }
 
 // expanded returns opts with the options of each preset in place of the preset.
-func expanded(opts []Option) (all []Option) {
+func expanded(opts []choice) (all []choice) {
 	for _, o := range opts {
 		if o.parts != nil {
 			all = append(all, o.parts...)
@@ -222,9 +273,9 @@ func expanded(opts []Option) (all []Option) {
 }
 
 // repeats reports whether o may be given several times.
-func (o Option) repeats() bool {
+func (o choice) repeats() bool {
 	switch o.name {
-	case "ForHosts", "OnDenied", "OnEvent", "OnEveryEvent":
+	case "ForHosts", "HostOptions", "OnDenied", "OnEvent", "OnEveryEvent":
 		return true
 	}
 	return false
@@ -277,10 +328,10 @@ func (c *config) delayWarnings(s *judge.HostSettings, warn func(what string, arg
 
 // apply sets the values of opts and returns their faults. It continues after a fault, to find all
 // of them. If there is a fault, c must not be used.
-func (c *config) apply(opts []Option) (faults []error) {
+func (c *config) apply(opts []choice) (faults []error) {
 	for i, o := range opts {
 		if o.set == nil {
-			faults = append(faults, fault("Option", "number %d is the zero Option", i+1))
+			faults = append(faults, fault("Option", "number %d is nil or zero", i+1))
 			continue
 		}
 		o.set(c)
@@ -289,28 +340,37 @@ func (c *config) apply(opts []Option) (faults []error) {
 	return faults
 }
 
-// option returns an Option that applies to the whole crawl. New reports those of the faults that
+// applyToHost sets the values of opts in the settings of a host.
+func applyToHost(opts []choice, s *judge.HostSettings) {
+	for _, o := range opts {
+		if o.setHost != nil {
+			o.setHost(s)
+		}
+	}
+}
+
+// option returns an option that applies to the whole crawl. New reports those of the faults that
 // are not nil.
-func option(name string, set func(*config), faults ...error) Option {
+func option(name string, set func(*config), faults ...error) choice {
 	faults = slices.DeleteFunc(faults, func(err error) bool { return err == nil })
 	if len(faults) == 0 {
 		faults = nil
 	}
-	return Option{name: name, faults: faults, set: set}
+	return choice{name: name, faults: faults, set: set}
 }
 
-// hostOption returns an Option that may also be given inside ForHosts.
-func hostOption(name string, set func(*judge.HostSettings), faults ...error) Option {
+// hostOption returns an option that may differ between hosts.
+func hostOption(name string, set func(*judge.HostSettings), faults ...error) choice {
 	o := option(name, func(c *config) { set(&c.HostSettings) }, faults...)
-	o.perHost = true
+	o.setHost = set
 	return o
 }
 
-// flag returns an Option that switches something on or off, also inside ForHosts.
-func flag(name string, on bool, set func(*judge.HostSettings)) Option {
+// flag returns a HostOption that switches something on or off.
+func flag(name string, on bool, set func(*judge.HostSettings)) HostOption {
 	o := hostOption(name, set).with(on)
 	o.off = !on
-	return o
+	return HostOption{o}
 }
 
 // fault returns an *OptionError.
@@ -330,24 +390,23 @@ func faultIf(bad bool, option, reason string, args ...any) error {
 // AdaptiveDelay(1), StopAfterRefusals(5) and RetryThrottled(3). It also replaces such options that
 // are given before it. Options after it override it: Polite(), MinDelay(5*time.Second) sets
 // another minimum, and Polite(), Jitter(0) switches the random share off. See docs/delays.md.
-func Polite() Option {
-	parts := []Option{
+func Polite() HostOption {
+	parts := given([]HostOption{
 		MinDelay(time.Second),
 		Jitter(0.25),
 		AdaptiveDelay(1),
 		StopAfterRefusals(5),
 		RetryThrottled(3),
-	}
-	o := option("Polite", func(c *config) { c.apply(parts) })
-	o.perHost = true
+	})
+	o := hostOption("Polite", func(s *judge.HostSettings) { applyToHost(parts, s) })
 	o.parts = parts
-	return o
+	return HostOption{o}
 }
 
 // Dialect sets the dialect that robots.txt is read in. The default is dialect.RFC9309. See
 // docs/dialects.md.
-func Dialect(d dialect.Dialect) Option {
-	return hostOption("Dialect", func(s *judge.HostSettings) { s.Dialect = d }).with(d)
+func Dialect(d dialect.Dialect) HostOption {
+	return HostOption{hostOption("Dialect", func(s *judge.HostSettings) { s.Dialect = d }).with(d)}
 }
 
 // ProductToken sets the names to look for in robots.txt, the most specific first: "Googlebot-News",
@@ -358,13 +417,13 @@ func Dialect(d dialect.Dialect) Option {
 // OptionError for any other text, and logs a warning if the dialect can never find a group for the
 // name. Under dialect.Temoto the token replaces the user agent that the built-in check passes to
 // temoto. See docs/robots-txt.md.
-func ProductToken(tokens ...string) Option {
+func ProductToken(tokens ...string) HostOption {
 	faults := []error{faultIf(len(tokens) == 0, "ProductToken", "names no token")}
 	for _, t := range tokens {
 		faults = append(faults, faultIf(!isName(t), "ProductToken", "%q is not a product token: want a name such as ExampleBot, without version or blanks", t))
 	}
 	tokens = slices.Clone(tokens)
-	return withAll(hostOption("ProductToken", func(s *judge.HostSettings) { s.Tokens = tokens }, faults...), tokens)
+	return HostOption{withAll(hostOption("ProductToken", func(s *judge.HostSettings) { s.Tokens = tokens }, faults...), tokens)}
 }
 
 // isName reports whether s can be the name of a crawler. Such a name is an HTTP token (RFC 9110,
@@ -385,44 +444,79 @@ func isName(s string) bool {
 // Colly sends them. Most sites ask for no delay, so set about a second for sites that you do not
 // own. The option applies from the first request, which is the one for robots.txt. A negative d is
 // an OptionError. See docs/delays.md.
-func MinDelay(d time.Duration) Option {
-	return hostOption("MinDelay", func(s *judge.HostSettings) { s.Pace.MinDelay = d },
-		faultIf(d < 0, "MinDelay", "%v is negative", d)).with(d)
+func MinDelay(d time.Duration) HostOption {
+	return HostOption{hostOption("MinDelay", func(s *judge.HostSettings) { s.Pace.MinDelay = d },
+		faultIf(d < 0, "MinDelay", "%v is negative", d)).with(d)}
 }
 
-// ForHosts sets options for the hosts that match pattern. It accepts Polite, Dialect, ProductToken,
-// HonorDelays, IgnoreRobotsWithPermission, RobotsTxt, WhenUnreachable, WhenForbidden, MinDelay,
-// MaxCrawlDelay, SkipCrawlDelayAbove, Jitter, AdaptiveDelay, DelayFromEnd, MaxInFlightPerHost,
-// MaxBackOff, RetryThrottled, CrawlHours, PaceBy, MaxPagesPerHost, StopAfterRefusals, Purpose,
-// EnforceUsage, TDMRep, EnforceNofollow and Revalidate. The options before it also apply to these
-// hosts, unless opts change them. The first pattern that matches a host applies.
+// ForHosts sets options for the hosts that match pattern. The options of the whole crawl also apply to
+// these hosts, unless opts change them. If several patterns match a host, all of their options apply,
+// and the later one wins.
 //
 // A pattern is a host name in lower-case ASCII, with the port unless it is that of the scheme. In
 // it, "*" stands for any characters, including dots, and "?" for one character: "*.example.com",
 // "*:8080". See docs/reference/options.md.
-func ForHosts(pattern string, opts ...Option) Option {
+func ForHosts(pattern string, opts ...HostOption) Option {
+	list := given(opts)
 	faults := []error{patternFault(pattern)}
-	own := new(config)
-	for _, err := range append(own.apply(opts), contradictions(opts, &own.HostSettings)...) {
+	for _, err := range faultsForHost(list) {
 		faults = append(faults, insideForHosts(pattern, err))
-	}
-	for _, o := range opts {
-		if o.set != nil && !o.perHost {
-			faults = append(faults, insideForHosts(pattern, fault(o.name, "cannot be used inside ForHosts")))
-		}
 	}
 	args := []any{pattern}
 	for _, o := range opts {
 		args = append(args, o)
 	}
 	return option("ForHosts", func(c *config) {
-		inner := config{Settings: judge.Settings{HostSettings: c.HostSettings}}
-		inner.apply(opts)
 		if len(opts) == 0 {
 			c.emptyPatterns = append(c.emptyPatterns, pattern)
 		}
-		c.PerHost = append(c.PerHost, judge.HostRule{Pattern: pattern, HostSettings: inner.HostSettings})
+		c.Rules = append(c.Rules, judge.HostRule{Pattern: pattern, Apply: func(_ string, s *judge.HostSettings) (bool, error) {
+			applyToHost(list, s)
+			return true, nil
+		}})
 	}, faults...).with(args...)
+}
+
+// faultsForHost returns the faults of the options of one host, or of one ForHosts.
+func faultsForHost(opts []choice) []error {
+	own := new(config)
+	return append(own.apply(opts), contradictions(opts, &own.HostSettings)...)
+}
+
+// HostOptions sets options for single hosts, for lists that are too long for ForHosts, or that grow
+// during the crawl. f returns the options of a host, whose name is written as in ForHosts, with the
+// port unless it is that of the scheme. They apply like those of a ForHosts at the same place. Most
+// hosts have none: f then returns nil.
+//
+// f is called when the plugin first needs the options of a host, and again after it has forgotten them,
+// which it does only if it has those of 100,000 other hosts. f must be fast, may be called by any
+// goroutine, also by several at once, and must not call the plugin. If an option is not valid, or if f
+// panics, each request to the host fails with an *OptionError. See docs/reference/options.md.
+func HostOptions(f func(host string) []HostOption) Option {
+	return option("HostOptions", func(c *config) {
+		c.Rules = append(c.Rules, judge.HostRule{ByHost: true, Apply: func(host string, s *judge.HostSettings) (bool, error) {
+			return c.applyForHost(f, host, s)
+		}})
+	}, faultIf(f == nil, "HostOptions", "the function is nil")).with(omitted)
+}
+
+// applyForHost applies the options that f returns to the settings of a host.
+func (c *config) applyForHost(f func(string) []HostOption, host string, s *judge.HostSettings) (changes bool, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = insideHostOptions(host, fmt.Errorf("the function has panicked: %v", v))
+		}
+	}()
+	list := given(f(host))
+	faults := faultsForHost(list)
+	if len(faults) == 0 {
+		applyToHost(list, s)
+		faults = c.hostFaults(s)
+	}
+	for i, err := range faults {
+		faults[i] = insideHostOptions(host, err)
+	}
+	return len(list) > 0, errors.Join(faults...)
 }
 
 // patternFault returns the fault of a pattern of ForHosts, or nil.
@@ -442,20 +536,25 @@ func patternFault(pattern string) error {
 }
 
 // insideForHosts returns the fault of ForHosts for the fault err of one of its options.
-func insideForHosts(pattern string, err error) error {
-	reason := fmt.Sprintf("%q: %s", pattern, strings.TrimPrefix(err.Error(), prefix))
-	return &OptionError{Option: "ForHosts", Reason: reason, Err: err}
+func insideForHosts(pattern string, err error) error { return inside("ForHosts", pattern, err) }
+
+// insideHostOptions returns the fault of HostOptions for the fault err of one of the options of a host.
+func insideHostOptions(host string, err error) error { return inside("HostOptions", host, err) }
+
+func inside(option, hosts string, err error) error {
+	reason := fmt.Sprintf("%q: %s", hosts, strings.TrimPrefix(err.Error(), prefix))
+	return &OptionError{Option: option, Reason: reason, Err: err}
 }
 
 // IgnoreRobotsWithPermission allows every request without requesting robots.txt. Use it inside
 // ForHosts, for hosts whose owner has agreed. The other options still apply to these hosts, such as
 // MinDelay, CrawlHours and AdaptiveDelay. It cannot be combined with options about robots.txt, such
 // as RobotsTxt and WhenForbidden. See docs/robots-txt.md.
-func IgnoreRobotsWithPermission() Option {
-	return hostOption("IgnoreRobotsWithPermission", func(s *judge.HostSettings) {
+func IgnoreRobotsWithPermission() HostOption {
+	return HostOption{hostOption("IgnoreRobotsWithPermission", func(s *judge.HostSettings) {
 		s.IgnoreRobots = true
 		s.RobotsTxt = nil
-	})
+	})}
 }
 
 // DryRun makes the plugin decide and report, but enforce nothing: every request is sent at once.
@@ -480,7 +579,7 @@ func Shadow(dialects ...dialect.Dialect) Option {
 // DelayFromEnd counts every delay from the end of a response instead of the start of its request. A
 // slow server then gets fewer requests. While a delay is in force, at most one request of a host is
 // in flight. The default is false. See docs/delays.md.
-func DelayFromEnd(on bool) Option {
+func DelayFromEnd(on bool) HostOption {
 	return flag("DelayFromEnd", on, func(s *judge.HostSettings) { s.Pace.FromEnd = on })
 }
 
@@ -491,9 +590,9 @@ func DelayFromEnd(on bool) Option {
 // By default, a request counts for at most a minute, or for ten delays if that is longer, because
 // its body may never end. Under MaxInFlightPerHost, each request counts until its end, so the
 // collector should have a request timeout. A negative n is an OptionError. See docs/delays.md.
-func MaxInFlightPerHost(n int) Option {
-	return hostOption("MaxInFlightPerHost", func(s *judge.HostSettings) { s.Pace.MaxInFlightPerHost = n },
-		faultIf(n < 0, "MaxInFlightPerHost", "%d is negative", n)).with(n)
+func MaxInFlightPerHost(n int) HostOption {
+	return HostOption{hostOption("MaxInFlightPerHost", func(s *judge.HostSettings) { s.Pace.MaxInFlightPerHost = n },
+		faultIf(n < 0, "MaxInFlightPerHost", "%d is negative", n)).with(n)}
 }
 
 // MaxCrawlDelay caps crawl delays at d: a host that asks for a longer delay is crawled faster than
@@ -501,9 +600,9 @@ func MaxInFlightPerHost(n int) Option {
 // long it is. A host whose crawl delay is longer than SkipCrawlDelayAbove is skipped, also if
 // MaxCrawlDelay is set. New returns an OptionError if d is negative, shorter than MinDelay, or not
 // shorter than SkipCrawlDelayAbove. See docs/delays.md.
-func MaxCrawlDelay(d time.Duration) Option {
-	return hostOption("MaxCrawlDelay", func(s *judge.HostSettings) { s.MaxCrawlDelay = d },
-		faultIf(d < 0, "MaxCrawlDelay", "%v is negative", d)).with(d)
+func MaxCrawlDelay(d time.Duration) HostOption {
+	return HostOption{hostOption("MaxCrawlDelay", func(s *judge.HostSettings) { s.MaxCrawlDelay = d },
+		faultIf(d < 0, "MaxCrawlDelay", "%v is negative", d)).with(d)}
 }
 
 // SkipCrawlDelayAbove skips hosts that ask for a longer crawl delay than d: their pages are denied
@@ -514,9 +613,9 @@ func MaxCrawlDelay(d time.Duration) Option {
 // once it asks for less. If only one of the robots.txt files of a host asks for more than d, such
 // as the one for http, the pages of the other file are fetched, at least d apart. See
 // docs/delays.md.
-func SkipCrawlDelayAbove(d time.Duration) Option {
-	return hostOption("SkipCrawlDelayAbove", func(s *judge.HostSettings) { s.SkipCrawlDelayAbove = d },
-		faultIf(d < 0, "SkipCrawlDelayAbove", "%v is negative", d)).with(d)
+func SkipCrawlDelayAbove(d time.Duration) HostOption {
+	return HostOption{hostOption("SkipCrawlDelayAbove", func(s *judge.HostSettings) { s.SkipCrawlDelayAbove = d },
+		faultIf(d < 0, "SkipCrawlDelayAbove", "%v is negative", d)).with(d)}
 }
 
 // MaxRate limits how many requests to all hosts together start: r per second, and burst of them at
@@ -539,10 +638,10 @@ func MaxRate(r rate.Limit, burst int) Option {
 // and 1.25 seconds. No gap becomes shorter. The option applies to every delay, but not to a
 // Retry-After or to CrawlHours. The default is zero, which means no random share. New returns an
 // OptionError if f is not between 0 and 1. See docs/delays.md.
-func Jitter(f float64) Option {
+func Jitter(f float64) HostOption {
 	valid := f >= 0 && f <= 1
-	return hostOption("Jitter", func(s *judge.HostSettings) { s.Pace.Jitter = f },
-		faultIf(!valid, "Jitter", "%v is not between 0 and 1", f)).with(f)
+	return HostOption{hostOption("Jitter", func(s *judge.HostSettings) { s.Pace.Jitter = f },
+		faultIf(!valid, "Jitter", "%v is not between 0 and 1", f)).with(f)}
 }
 
 // AdaptiveDelay makes the delay of each host at least factor times its response time, so that a
@@ -553,23 +652,23 @@ func Jitter(f float64) Option {
 // The longest of this delay, Crawl-delay, MinDelay and the back-off applies. MaxBackOff limits this
 // delay. At most 1/factor requests of a host, rounded up, are in flight, unless MaxInFlightPerHost
 // is set. A negative or infinite factor is an OptionError. See docs/back-off.md.
-func AdaptiveDelay(factor float64) Option {
+func AdaptiveDelay(factor float64) HostOption {
 	valid := factor >= 0 && !math.IsInf(factor, 1)
-	return hostOption("AdaptiveDelay", func(s *judge.HostSettings) { s.Pace.Adaptive = factor },
-		faultIf(!valid, "AdaptiveDelay", "%v is negative, infinite or not a number", factor)).with(factor)
+	return HostOption{hostOption("AdaptiveDelay", func(s *judge.HostSettings) { s.Pace.Adaptive = factor },
+		faultIf(!valid, "AdaptiveDelay", "%v is negative, infinite or not a number", factor)).with(factor)}
 }
 
 // MaxBackOff limits the delay that responses with status 429 and 503 cause. It does not shorten a
 // Retry-After. The default is five minutes. If d is zero, such responses cause no delay, and the
 // rate is not reduced after a Retry-After has passed. A negative d is an OptionError. See
 // docs/back-off.md.
-func MaxBackOff(d time.Duration) Option {
+func MaxBackOff(d time.Duration) HostOption {
 	limit := d
 	if limit == 0 {
 		limit = -1 // the value of pace.Rules for no back-off
 	}
-	return hostOption("MaxBackOff", func(s *judge.HostSettings) { s.Pace.MaxBackOff = limit },
-		faultIf(d < 0, "MaxBackOff", "%v is negative", d)).with(d)
+	return HostOption{hostOption("MaxBackOff", func(s *judge.HostSettings) { s.Pace.MaxBackOff = limit },
+		faultIf(d < 0, "MaxBackOff", "%v is negative", d)).with(d)}
 }
 
 // RetryThrottled requests a page that was answered with status 429 or 503 again, up to n times,
@@ -579,9 +678,9 @@ func MaxBackOff(d time.Duration) Option {
 // The retries keep the pace of the host. The page holds its LimitRule slot while it waits. If the
 // host may not be requested for more than five minutes, or if the body of the request cannot be
 // read twice, the spider gets the response instead. See docs/back-off.md.
-func RetryThrottled(n int) Option {
-	return hostOption("RetryThrottled", func(s *judge.HostSettings) { s.RetryThrottled = n },
-		faultIf(n < 0, "RetryThrottled", "%d is negative", n)).with(n)
+func RetryThrottled(n int) HostOption {
+	return HostOption{hostOption("RetryThrottled", func(s *judge.HostSettings) { s.RetryThrottled = n },
+		faultIf(n < 0, "RetryThrottled", "%d is negative", n)).with(n)}
 }
 
 // StopAfterRefusals stops a host that has refused n requests in a row. Its pages are then denied
@@ -593,9 +692,9 @@ func RetryThrottled(n int) Option {
 // A refusal is a response with status 401, 403 or 451, a challenge of Cloudflare or AWS WAF, or a
 // connection that is reset right after the request. 429 and 503 are not refusals. Responses to
 // robots.txt and sitemaps do not count. Each process counts for itself. See docs/back-off.md.
-func StopAfterRefusals(n int) Option {
-	return hostOption("StopAfterRefusals", func(s *judge.HostSettings) { s.StopAfterRefusals = n },
-		faultIf(n < 0, "StopAfterRefusals", "%d is negative", n)).with(n)
+func StopAfterRefusals(n int) HostOption {
+	return HostOption{hostOption("StopAfterRefusals", func(s *judge.HostSettings) { s.StopAfterRefusals = n },
+		faultIf(n < 0, "StopAfterRefusals", "%d is negative", n)).with(n)}
 }
 
 // MaxPages sends at most n pages of all hosts together. Further pages are denied with
@@ -615,9 +714,9 @@ func MaxPages(n int) Option {
 // or if it is redirected within its host. robots.txt, sitemaps and pages that are not requested do
 // not count. All collectors and clients of the Plugin count together. The count starts at zero in
 // each run, and is not shared with other processes. See docs/limits.md.
-func MaxPagesPerHost(n int) Option {
-	return hostOption("MaxPagesPerHost", func(s *judge.HostSettings) { s.MaxPagesPerHost = n },
-		faultIf(n < 0, "MaxPagesPerHost", "%d is negative", n)).with(n)
+func MaxPagesPerHost(n int) HostOption {
+	return HostOption{hostOption("MaxPagesPerHost", func(s *judge.HostSettings) { s.MaxPagesPerHost = n },
+		faultIf(n < 0, "MaxPagesPerHost", "%d is negative", n)).with(n)}
 }
 
 // HonorDelays keeps the Crawl-delay, Request-rate and Visit-time of a robots.txt also under a
@@ -629,7 +728,7 @@ func MaxPagesPerHost(n int) Option {
 // SkipCrawlDelayAbove does not compare it. "Visit-time: 2200-0559" lets requests start only
 // between 22:00 and 6:00 UTC. At other times, pages wait, and only robots.txt is requested. See
 // docs/dialects.md.
-func HonorDelays(on bool) Option {
+func HonorDelays(on bool) HostOption {
 	return flag("HonorDelays", on, func(s *judge.HostSettings) { s.HonorDelays = on })
 }
 
@@ -895,14 +994,14 @@ func accessFault(option string, a Access) error {
 // An empty body allows everything. A nil body is an OptionError, because it is most likely a file
 // that could not be read. IgnoreRobotsWithPermission, WhenUnreachable and WhenForbidden cannot be
 // given in the same ForHosts. See docs/robots-txt.md.
-func RobotsTxt(body []byte) Option {
+func RobotsTxt(body []byte) HostOption {
 	body = bytes.Clone(body)
 	o := hostOption(policy.OptionRobotsTxt, func(s *judge.HostSettings) {
 		s.RobotsTxt = body
 		s.IgnoreRobots = false
 	}, faultIf(body == nil, policy.OptionRobotsTxt, "the file is nil; an empty file, []byte{}, allows everything"))
 	o.onlyPerHost = true
-	return o.with(omitted)
+	return HostOption{o.with(omitted)}
 }
 
 // WhenUnreachable says how to treat a site with an unreachable robots.txt, in place of the dialect:
@@ -913,9 +1012,9 @@ func RobotsTxt(body []byte) Option {
 //
 // Decision.Option is "WhenUnreachable" if this option has decided. Any other value of a is an
 // OptionError. See docs/robots-txt.md.
-func WhenUnreachable(a Access) Option {
-	return hostOption(policy.OptionWhenUnreachable, func(s *judge.HostSettings) { s.WhenUnreachable = policy.Access(a) },
-		accessFault(policy.OptionWhenUnreachable, a)).with(a)
+func WhenUnreachable(a Access) HostOption {
+	return HostOption{hostOption(policy.OptionWhenUnreachable, func(s *judge.HostSettings) { s.WhenUnreachable = policy.Access(a) },
+		accessFault(policy.OptionWhenUnreachable, a)).with(a)}
 }
 
 // WhenForbidden says how to treat a site that answers the request for robots.txt with status 401 or
@@ -925,9 +1024,9 @@ func WhenUnreachable(a Access) Option {
 // The decision holds as long as that response may be cached: one day, unless Cache-Control shortens
 // that. Decision.Option is "WhenForbidden" if this option has decided. Any value other than DenyAll
 // and AllowAll is an OptionError. See docs/robots-txt.md.
-func WhenForbidden(a Access) Option {
-	return hostOption(policy.OptionWhenForbidden, func(s *judge.HostSettings) { s.WhenForbidden = policy.Access(a) },
-		accessFault(policy.OptionWhenForbidden, a)).with(a)
+func WhenForbidden(a Access) HostOption {
+	return HostOption{hostOption(policy.OptionWhenForbidden, func(s *judge.HostSettings) { s.WhenForbidden = policy.Access(a) },
+		accessFault(policy.OptionWhenForbidden, a)).with(a)}
 }
 
 // CrawlHours lets the requests to each host start only in some hours of each day: from the time of
@@ -938,17 +1037,17 @@ func WhenForbidden(a Access) Option {
 // At other times, pages, redirects and sitemaps wait, and only robots.txt is requested. If a
 // Visit-time is honored as well, requests start only when both allow it. The hours follow daylight saving time. New returns an OptionError
 // if from or to is not a time of day, if they are equal, or if loc is nil. See docs/limits.md.
-func CrawlHours(from, to string, loc *time.Location) Option {
+func CrawlHours(from, to string, loc *time.Location) HostOption {
 	opens, opensOK := timeOfDay(from)
 	closes, closesOK := timeOfDay(to)
 	const malformed = `%q is not a time of day: want "00:00" to "23:59"`
-	return hostOption("CrawlHours", func(s *judge.HostSettings) {
+	return HostOption{hostOption("CrawlHours", func(s *judge.HostSettings) {
 		s.Pace.Hours = &judge.CrawlHours{Opens: opens, Closes: closes, Loc: loc}
 	},
 		faultIf(!opensOK, "CrawlHours", malformed, from),
 		faultIf(!closesOK, "CrawlHours", malformed, to),
 		faultIf(opensOK && closesOK && opens == closes, "CrawlHours", "the window from %s to %s is empty", from, to),
-		faultIf(loc == nil, "CrawlHours", "the location is nil: check the error of time.LoadLocation")).with(from, to, loc)
+		faultIf(loc == nil, "CrawlHours", "the location is nil: check the error of time.LoadLocation")).with(from, to, loc)}
 }
 
 // timeOfDay parses a time such as "22:00", and returns the time since midnight.

@@ -40,13 +40,14 @@ type Plugin struct {
 
 // New returns a Plugin. The error joins an *OptionError for each fault of the options.
 func New(opts ...Option) (*Plugin, error) {
-	config, err := configure(opts)
+	list := given(opts)
+	config, err := configure(list)
 	if err != nil {
 		return nil, err
 	}
 	r := reporter.New(config.log)
 	config.warnings(r.Warn)
-	logOptions(config.log, opts)
+	logOptions(config.log, list)
 	for _, f := range config.onEvent {
 		r.Events.Listen(f)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -29,12 +28,12 @@ import (
 // again. A request with the header "Cache-Control: no-cache" is never conditional.
 //
 // If the Store fails, pages are requested in full. See docs/revalidate.md.
-func Revalidate(r Revalidation) Option {
-	return hostOption("Revalidate", func(s *judge.HostSettings) {
+func Revalidate(r Revalidation) HostOption {
+	return HostOption{hostOption("Revalidate", func(s *judge.HostSettings) {
 		s.Revalidate = true
 		s.SkipFresh = r.SkipFresh
 		s.Listener = r.OnUnchanged
-	}).with(r)
+	}).with(r)}
 }
 
 // A Revalidation says what Revalidate does with pages that have not changed. With the zero value,
@@ -64,10 +63,10 @@ func (r Revalidation) String() string {
 	return "Revalidation{}"
 }
 
-// revalidates reports whether pages of any host are requested conditionally. A dry run changes no
+// revalidates reports whether pages of any host may be requested conditionally. A dry run changes no
 // request.
 func (c *config) revalidates() bool {
-	return !c.dryRun && slices.ContainsFunc(c.All(), func(s *judge.HostSettings) bool { return s.Revalidate })
+	return !c.dryRun && c.store != nil && c.IsForAny(func(s *judge.HostSettings) bool { return s.Revalidate })
 }
 
 // revalidateHooks are the hooks of one collector for the option Revalidate. Those that

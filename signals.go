@@ -30,15 +30,15 @@ import (
 //
 // Purpose has no effect under IgnoreRobotsWithPermission. New returns an OptionError if there is no
 // purpose, or an unknown one. See docs/usage.md.
-func Purpose(p ...usage.Purpose) Option {
+func Purpose(p ...usage.Purpose) HostOption {
 	var all usage.Purpose
 	for _, one := range p {
 		all |= one
 	}
 	const known = usage.Search | usage.AIUse | usage.TrainAI
-	return hostOption("Purpose", func(s *judge.HostSettings) { s.Purpose = all },
+	return HostOption{hostOption("Purpose", func(s *judge.HostSettings) { s.Purpose = all },
 		faultIf(all == 0, "Purpose", "names no purpose"),
-		faultIf(all&^known != 0, "Purpose", "%v is not a purpose of package usage", all)).with(all)
+		faultIf(all&^known != 0, "Purpose", "%v is not a purpose of package usage", all)).with(all)}
 }
 
 // EnforceUsage denies a page with report.ReasonUsage if its owner disallows one of the uses that
@@ -49,7 +49,7 @@ func Purpose(p ...usage.Purpose) Option {
 // EnforceUsage knows what robots.txt says and, with the option TDMRep, the TDMRep file. It does not
 // know what a response says, in its headers or in HTML, so the callbacks of the spider must call
 // Plugin.Usage and discard a page that disallows the use. See docs/usage.md.
-func EnforceUsage(on bool) Option {
+func EnforceUsage(on bool) HostOption {
 	return flag("EnforceUsage", on, func(s *judge.HostSettings) { s.EnforceUsage = on })
 }
 
@@ -60,7 +60,7 @@ func EnforceUsage(on bool) Option {
 //
 // The request keeps the delay of the host and obeys robots.txt, so the first page starts one delay
 // later. The result is kept for a day. See docs/usage.md.
-func TDMRep(on bool) Option {
+func TDMRep(on bool) HostOption {
 	return flag("TDMRep", on, func(s *judge.HostSettings) { s.TDMRep = on })
 }
 
@@ -70,20 +70,6 @@ func TDMRep(on bool) Option {
 // follows drafts; see package usage.
 func WithPurpose(ctx context.Context, p usage.Purpose) context.Context {
 	return judge.WithPurpose(ctx, p)
-}
-
-// usageFaults returns a fault for each EnforceUsage without a Purpose.
-func (c *config) usageFaults() (faults []error) {
-	missing := fault("EnforceUsage", "needs the option Purpose")
-	if c.Settings.EnforceUsage && c.Settings.Purpose == 0 {
-		return []error{missing}
-	}
-	for _, h := range c.PerHost {
-		if h.EnforceUsage && h.Purpose == 0 {
-			faults = append(faults, insideForHosts(h.Pattern, missing))
-		}
-	}
-	return faults
 }
 
 // Usage returns what is known about the use of the content of r: the preferences in robots.txt, in
@@ -167,7 +153,7 @@ func isHTML(h http.Header, body []byte) bool {
 // A request follows a link if a callback of the page makes it with Request.Visit, or with
 // Request.New and Do. All other requests are allowed; see CheckLink. Call Collector.SetStorage
 // before Attach: otherwise Colly marks a denied link as visited. See docs/robots-tags.md.
-func EnforceNofollow(on bool) Option {
+func EnforceNofollow(on bool) HostOption {
 	return flag("EnforceNofollow", on, func(s *judge.HostSettings) { s.EnforceNofollow = on })
 }
 

@@ -66,7 +66,7 @@ func TestSlowListener(t *testing.T) {
 }
 
 func permittedPrograms() []program {
-	forShop := func(opts ...collyrobots.Option) []collyrobots.Option {
+	forShop := func(opts ...collyrobots.HostOption) []collyrobots.Option {
 		return []collyrobots.Option{collyrobots.ForHosts("shop.test", opts...)}
 	}
 	pages := []string{"http://shop.test/1", "http://shop.test/cart", "http://blog.test/"}

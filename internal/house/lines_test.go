@@ -19,7 +19,7 @@ type lines struct {
 // budget is how many lines each module may have. Lower a number when the module has become smaller.
 // A commit that raises a number says what the lines buy.
 var budget = map[string]lines{
-	".":                   {product: 53700, tests: 64450},
+	".":                   {product: 53950, tests: 64650},
 	".ci/tools":           {product: 1000, tests: 300},
 	"audit":               {product: 4300, tests: 5800},
 	"cmd/collyrobots":     {product: 10950, tests: 7350},

@@ -16,11 +16,10 @@ import (
 // mostLines is how many lines the comment of an option has at most. Details are in the guides.
 const mostLines = 10
 
-// An option is a function of the root package that returns an Option.
+// An option is a function of the root package that returns an Option or a HostOption.
 type option struct {
 	name    string
 	comment string
-	perHost bool // it may be given inside ForHosts
 }
 
 // optionsOf returns the options of the root package.
@@ -33,30 +32,14 @@ func optionsOf(t *testing.T) (found []option) {
 				continue
 			}
 			result, ok := f.Type.Results.List[0].Type.(*ast.Ident)
-			if ok && result.Name == "Option" {
-				found = append(found, option{name: f.Name.Name, comment: f.Doc.Text(), perHost: isPerHost(f)})
+			if ok && (result.Name == "Option" || result.Name == "HostOption") {
+				found = append(found, option{name: f.Name.Name, comment: f.Doc.Text()})
 			}
 		}
 	}
 	if len(found) < 40 {
 		t.Fatalf("found only %v", found)
 	}
-	return found
-}
-
-// isPerHost reports whether a function calls hostOption or flag, or sets the field perHost.
-func isPerHost(f *ast.FuncDecl) (found bool) {
-	ast.Inspect(f.Body, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.CallExpr:
-			called, ok := n.Fun.(*ast.Ident)
-			found = found || ok && (called.Name == "hostOption" || called.Name == "flag")
-		case *ast.AssignStmt:
-			set, ok := n.Lhs[0].(*ast.SelectorExpr)
-			found = found || ok && set.Sel.Name == "perHost"
-		}
-		return true
-	})
 	return found
 }
 
@@ -86,34 +69,6 @@ func TestEachOptionIsNamed(t *testing.T) {
 			t.Errorf("docs/reference/options.md has a row for %s, which is no option", row[1])
 		}
 	}
-}
-
-// TestOptionsForHosts checks that the comment of ForHosts names the options that may be given inside
-// it, and no others.
-func TestOptionsForHosts(t *testing.T) {
-	var want []string
-	comment := ""
-	for _, o := range optionsOf(t) {
-		if o.perHost {
-			want = append(want, o.name)
-		}
-		if o.name == "ForHosts" {
-			comment = o.comment
-		}
-	}
-	slices.Sort(want)
-	named := regexp.MustCompile(`[A-Z]\w+`).FindAllString(between(comment, "It accepts ", ". "), -1)
-	slices.Sort(named)
-	if !slices.Equal(named, want) {
-		t.Errorf("the comment of ForHosts names %v, want %v", named, want)
-	}
-}
-
-// between returns the part of a text after begin and before the next end, on one line.
-func between(text, begin, end string) string {
-	_, text, _ = strings.Cut(oneLine(text), begin)
-	text, _, _ = strings.Cut(text, end)
-	return text
 }
 
 // TestFlagsOfCrawl checks that docs/tools/command.md names each flag of collyrobots crawl.

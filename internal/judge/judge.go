@@ -208,6 +208,9 @@ func (j *Judge) prepare(v *Verdict, now time.Time, t Target, f exchange.Fetcher)
 		site, _, _ = strings.Cut(a.Host, "@")
 	}
 	v.Settings = j.Settings.Of(site)
+	if v.Settings.Err != nil {
+		return a, v.Settings.Err
+	}
 	if v.Settings.IgnoreRobots {
 		v.Policy = &policy.Policy{Authority: a, RobotsStatus: policy.NoRobots}
 		v.Reason = report.ReasonIgnored

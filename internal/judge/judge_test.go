@@ -49,9 +49,7 @@ func newTestJudge(t *testing.T, web *robotstest.Web, s *Settings) (*Judge, excha
 func TestReadersAreShared(t *testing.T) {
 	web := robotstest.New(t, nil)
 	settings := new(Settings)
-	add := func(pattern string, s HostSettings) {
-		settings.PerHost = append(settings.PerHost, HostRule{Pattern: pattern, HostSettings: s})
-	}
+	add := func(pattern string, s HostSettings) { settings.Rules = append(settings.Rules, forHosts(pattern, s)) }
 	for i := range 20 {
 		add(fmt.Sprintf("h%d.test", i), HostSettings{Pace: pace.Rules{MinDelay: time.Duration(i+1) * time.Second}, HostLimits: HostLimits{MaxPagesPerHost: i + 1}})
 	}
@@ -70,7 +68,7 @@ func TestReadersAreShared(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				key := fmt.Sprint(s.index, r.Name)
+				key := fmt.Sprint(s.alike.number, r.Name)
 				if first[key] == nil {
 					first[key] = r
 				}

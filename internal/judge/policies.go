@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
@@ -35,8 +34,7 @@ type Policies struct {
 	files        *policy.Files
 	memory       *policy.Memory
 	shadows      []dialect.Dialect
-	shadowMemory []*policy.Memory         // one for each of shadows
-	last         []atomic.Pointer[Reader] // the reader that was last used, by HostSettings.index
+	shadowMemory []*policy.Memory // one for each of shadows
 
 	// mu protects readers, uses, closed, and reader.used.
 	mu      sync.Mutex
@@ -59,7 +57,7 @@ type Reader struct {
 }
 
 type readerKey struct {
-	settings int    // HostSettings.index
+	settings int    // alike.number
 	name     string // the product tokens
 }
 
@@ -85,7 +83,6 @@ func NewPolicies(s *Settings, shadows []dialect.Dialect, kept store.Store, w *ex
 		files:    policy.NewFiles(),
 		memory:   policy.NewMemory(0),
 		shadows:  shadows,
-		last:     make([]atomic.Pointer[Reader], len(s.All())),
 		readers:  make(map[readerKey]*Reader),
 	}
 	p.closing, p.end = context.WithCancelCause(context.Background())
@@ -181,7 +178,7 @@ func (p *Policies) get(ctx context.Context, v *Verdict, a dialect.Authority, use
 
 // Reader returns the reader for hosts with settings s and a crawler with this user agent.
 func (p *Policies) Reader(s *HostSettings, userAgent string) (*Reader, error) {
-	before := p.last[s.index].Load()
+	before := s.alike.last.Load()
 	if before != nil && before.userAgent == userAgent {
 		return before, nil
 	}
@@ -195,8 +192,8 @@ func (p *Policies) Reader(s *HostSettings, userAgent string) (*Reader, error) {
 
 // LastUserAgent returns a user agent that robots.txt was read for, or "".
 func (p *Policies) LastUserAgent() string {
-	for i := range p.last {
-		r := p.last[i].Load()
+	for _, a := range p.settings.readings() {
+		r := a.last.Load()
 		if r != nil {
 			return r.userAgent
 		}
@@ -228,7 +225,7 @@ func (p *Policies) open(s *HostSettings, tokens []string, userAgent string) (r *
 	if p.closed {
 		return nil, false, report.ErrClosed
 	}
-	key := readerKey{settings: s.index, name: fmt.Sprint(tokens)}
+	key := readerKey{settings: s.alike.number, name: fmt.Sprint(tokens)}
 	r = p.readers[key]
 	if r == nil {
 		isNew = true
@@ -241,7 +238,7 @@ func (p *Policies) open(s *HostSettings, tokens []string, userAgent string) (r *
 	}
 	used := *r
 	used.userAgent = userAgent
-	p.last[s.index].Store(&used)
+	s.alike.last.Store(&used)
 	return &used, isNew, nil
 }
 
@@ -272,7 +269,7 @@ func (p *Policies) add(s *HostSettings, key readerKey, tokens []string, userAgen
 }
 
 // drop closes and removes the reader that was not used for longest. It keeps a reader that fetches
-// a file, and one that is in p.last, because its uses are not counted. A request that still has the
+// a file, and one that was used last, because its uses are not counted. A request that still has the
 // reader is judged by another one with the same name. p.mu is held.
 func (p *Policies) drop() {
 	oldest := readerKey{}
@@ -292,10 +289,10 @@ func (p *Policies) drop() {
 	delete(p.readers, oldest)
 }
 
-// isLast reports whether a reader is in p.last.
+// isLast reports whether a reader was the last one that its settings have used.
 func (p *Policies) isLast(r *Reader) bool {
-	for i := range p.last {
-		if last := p.last[i].Load(); last != nil && last.cache == r.cache {
+	for _, a := range p.settings.readings() {
+		if last := a.last.Load(); last != nil && last.cache == r.cache {
 			return true
 		}
 	}
@@ -327,7 +324,7 @@ func (p *Policies) cleaned(s *HostSettings, a dialect.Authority, u *url.URL) *ur
 	if s.Dialect != dialect.Yandex() || s.IgnoreRobots {
 		return u
 	}
-	r := p.last[s.index].Load()
+	r := s.alike.last.Load()
 	if r == nil {
 		return u
 	}

@@ -2,10 +2,13 @@ package judge
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
@@ -27,7 +30,17 @@ type HostSettings struct {
 	HostLimits
 	Revalidation
 
-	index int // the index in Settings.All of the first settings that read robots.txt alike
+	// Err is the fault of the options that HostOptions has returned for the host. No request is sent to it.
+	Err error
+
+	alike *alike // shared by the settings that read robots.txt alike
+}
+
+// An alike is shared by the settings that read robots.txt alike.
+type alike struct {
+	Reading
+	number int
+	last   atomic.Pointer[Reader] // the reader that was last used
 }
 
 // A Reading says how robots.txt is read. Under equal Readings, the same rules apply to a crawler with
@@ -103,26 +116,114 @@ func (s *HostSettings) ProductTokens(d dialect.Dialect, userAgent string) []stri
 // agent a request is sent with. Colly's built-in check does the same.
 func (s *HostSettings) ByCollector() bool { return s.Tokens == nil && s.Dialect == dialect.Temoto() }
 
-// A Settings holds the settings of all hosts.
+// A Settings holds the settings of all hosts. The settings of a host are made when they are first needed.
 type Settings struct {
-	HostSettings            // applies to hosts that match no rule
-	PerHost      []HostRule // the first rule that matches a host applies
+	HostSettings            // of the hosts that no rule concerns
+	Rules        []HostRule // each that concerns a host applies, in this order
+
+	dryRun bool
+	mu     sync.RWMutex // protects the fields below it
+	alikes []*alike
+	made   map[step]*HostSettings
+	byHost int // the number of keys of made with a host
 }
 
-// A HostRule holds the settings of the hosts that match the pattern of ForHosts.
+// A HostRule changes the settings of some hosts.
 type HostRule struct {
-	Pattern string
-	HostSettings
+	Pattern string // of ForHosts; "" if the rule concerns all hosts
+	ByHost  bool   // whether Apply depends on the host
+	// Apply changes the settings of a host. It reports whether there is anything to change.
+	Apply func(host string, s *HostSettings) (changes bool, err error)
 }
+
+// A step leads from some settings to those of a host that a rule concerns.
+type step struct {
+	from *HostSettings
+	rule int
+	host string // "" unless the rule depends on it
+}
+
+// maxByHost bounds the memory for settings that depend on the host. When there are more, they are made
+// again.
+const maxByHost = 100_000
 
 // Of returns the settings of a host.
 func (s *Settings) Of(host string) *HostSettings {
-	for i := range s.PerHost {
-		if s.PerHost[i].matches(host) {
-			return &s.PerHost[i].HostSettings
+	found := &s.HostSettings
+	for i := range s.Rules {
+		if s.Rules[i].matches(host) {
+			found = s.changed(found, i, host)
 		}
 	}
-	return &s.HostSettings
+	return found
+}
+
+// changed returns the settings that a rule makes of others for a host.
+func (s *Settings) changed(from *HostSettings, rule int, host string) *HostSettings {
+	r := &s.Rules[rule]
+	next := step{from: from, rule: rule}
+	if r.ByHost {
+		next.host = host
+	}
+	s.mu.RLock()
+	found := s.made[next]
+	s.mu.RUnlock()
+	if found != nil {
+		return found
+	}
+	settings := *from
+	changes, err := r.Apply(host, &settings)
+	settings.Err = cmp.Or(err, settings.Err)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found = s.made[next]
+	if found != nil {
+		return found
+	}
+	found = from
+	if changes || err != nil {
+		found = &settings
+		s.complete(found)
+	}
+	s.keep(next, found)
+	return found
+}
+
+// keep remembers where a step leads to. s.mu is held.
+func (s *Settings) keep(next step, found *HostSettings) {
+	if next.host != "" {
+		next.host = strings.Clone(next.host)
+		s.byHost++
+	}
+	if s.byHost > maxByHost {
+		clear(s.made)
+		s.byHost = 1
+	}
+	s.made[next] = found
+}
+
+// complete sets the fields of h that follow from the others. s.mu is held.
+func (s *Settings) complete(h *HostSettings) {
+	h.Pace.Free = s.dryRun
+	h.Pace.MaxCrawlDelay = h.longest()
+	h.Pace.Shares = h.Grouping != exchange.Alone
+	for _, a := range s.alikes {
+		if a.Reading.equals(&h.Reading) {
+			h.alike = a
+			return
+		}
+	}
+	h.alike = &alike{Reading: h.Reading, number: len(s.alikes)}
+	s.alikes = append(s.alikes, h.alike)
+}
+
+// Complete must be called when all settings and rules are known, before the other methods.
+func (s *Settings) Complete(dryRun bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dryRun = dryRun
+	s.made = make(map[step]*HostSettings)
+	s.complete(&s.HostSettings)
 }
 
 // equals reports whether r and o are equal.
@@ -143,28 +244,35 @@ func (s *Settings) ofSite(a dialect.Authority) *HostSettings {
 	return s.Of(site)
 }
 
-// All returns the settings of the hosts that match no rule, and then those of each rule.
+// All returns the settings of the hosts that no rule concerns, and those of the hosts that exactly one
+// rule concerns, except for rules that depend on the host.
 func (s *Settings) All() []*HostSettings {
 	all := []*HostSettings{&s.HostSettings}
-	for i := range s.PerHost {
-		all = append(all, &s.PerHost[i].HostSettings)
+	for i := range s.Rules {
+		if !s.Rules[i].ByHost {
+			all = append(all, s.changed(&s.HostSettings, i, ""))
+		}
 	}
 	return all
 }
 
-// Complete sets the fields that follow from the others.
-func (s *Settings) Complete(dryRun bool) {
-	all := s.All()
-	for _, s := range all {
-		s.index = slices.IndexFunc(all, func(o *HostSettings) bool { return s.Reading.equals(&o.Reading) })
-		s.Pace.Free = dryRun
-		s.Pace.MaxCrawlDelay = s.longest()
-		s.Pace.Shares = s.Grouping != exchange.Alone
-	}
+// DependOnHost reports whether a rule depends on the host, so that All lacks settings.
+func (s *Settings) DependOnHost() bool {
+	return slices.ContainsFunc(s.Rules, func(r HostRule) bool { return r.ByHost })
 }
 
-// matches reports whether the pattern matches a host, with or without its port.
+// readings returns the ways in which robots.txt is read so far.
+func (s *Settings) readings() []*alike {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.alikes[:len(s.alikes):len(s.alikes)]
+}
+
+// matches reports whether the rule concerns a host: its pattern matches the host with or without the port.
 func (h *HostRule) matches(host string) bool {
+	if h.Pattern == "" {
+		return true
+	}
 	name := host
 	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
 		name = host[:i]
@@ -213,9 +321,9 @@ func (s *HostSettings) nameFor(f *exchange.Fetcher, userAgent string) string {
 	return userAgent
 }
 
-// IsForAny reports whether an option is set for any host.
+// IsForAny reports whether an option may be set for any host.
 func (s *Settings) IsForAny(isSet func(*HostSettings) bool) bool {
-	return slices.ContainsFunc(s.All(), isSet)
+	return s.DependOnHost() || slices.ContainsFunc(s.All(), isSet)
 }
 
 // Purposes returns the labels of what the crawl is for on any host, or "" without the option
@@ -228,8 +336,12 @@ func (s *Settings) Purposes() string {
 	return strings.ReplaceAll(all.String(), "|", ", ")
 }
 
-// CompliesEverywhere reports whether the robots.txt of every host is obeyed as RFC 9309 says.
+// CompliesEverywhere reports whether the robots.txt of every host is obeyed as RFC 9309 says. It reports
+// false if that is not known.
 func (s *Settings) CompliesEverywhere() bool {
+	if s.DependOnHost() {
+		return false
+	}
 	for _, host := range s.All() {
 		if host.IgnoreRobots || host.Dialect != dialect.RFC9309() {
 			return false
@@ -238,13 +350,14 @@ func (s *Settings) CompliesEverywhere() bool {
 	return true
 }
 
-// Rate says how often a host is requested at most, or returns "" if no option limits that.
+// Rate says how often a host is requested at most, or returns "" if no option limits that, or if the
+// limits are not known.
 func (s *Settings) Rate() string {
 	least := s.Pace.MinDelay
-	for _, host := range s.PerHost {
+	for _, host := range s.All() {
 		least = min(least, host.Pace.MinDelay)
 	}
-	if least == 0 {
+	if least == 0 || s.DependOnHost() {
 		return ""
 	}
 	return fmt.Sprintf("at most one request to a host every %v", least)

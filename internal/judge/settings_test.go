@@ -1,9 +1,11 @@
 package judge
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,10 +22,10 @@ import (
 func TestSettings(t *testing.T) {
 	s := &Settings{
 		HostSettings: HostSettings{Pace: pace.Rules{MinDelay: 5 * time.Second}, UsageSettings: UsageSettings{Purpose: usage.Search}},
-		PerHost: []HostRule{
-			{Pattern: "*.a.test", HostSettings: HostSettings{Pace: pace.Rules{MinDelay: 2 * time.Second}, UsageSettings: UsageSettings{Purpose: usage.TrainAI}}},
-			{Pattern: "b.test:8080", HostSettings: HostSettings{Pace: pace.Rules{MinDelay: 3 * time.Second}, Grouping: 1}},
-			{Pattern: "*", HostSettings: HostSettings{Pace: pace.Rules{MinDelay: 4 * time.Second}}},
+		Rules: []HostRule{
+			forHosts("*", HostSettings{Pace: pace.Rules{MinDelay: 4 * time.Second}}),
+			forHosts("*.a.test", HostSettings{Pace: pace.Rules{MinDelay: 2 * time.Second}, UsageSettings: UsageSettings{Purpose: usage.TrainAI}}),
+			forHosts("b.test:8080", HostSettings{Pace: pace.Rules{MinDelay: 3 * time.Second}, Grouping: 1}),
 		},
 	}
 	s.Complete(false)
@@ -51,9 +53,65 @@ func TestSettings(t *testing.T) {
 	if !s.CompliesEverywhere() {
 		t.Error("RFC 9309 is not obeyed everywhere")
 	}
-	s.PerHost[0].IgnoreRobots = true
+	s.Rules = append(s.Rules, forHosts("c.test", HostSettings{IgnoreRobots: true}))
 	if s.CompliesEverywhere() {
 		t.Error("RFC 9309 is obeyed although robots.txt is ignored")
+	}
+}
+
+// forHosts returns a rule that gives the hosts of a pattern these settings.
+func forHosts(pattern string, h HostSettings) HostRule {
+	return HostRule{Pattern: pattern, Apply: func(_ string, s *HostSettings) (bool, error) {
+		*s = h
+		return true, nil
+	}}
+}
+
+// TestSettingsByHost checks that the settings of a host are made once, that a rule which changes nothing
+// takes no memory for them, that the errors of rules are kept, and that old settings are forgotten.
+func TestSettingsByHost(t *testing.T) {
+	made := 0
+	fails := errors.New("no options")
+	s := &Settings{
+		Rules: []HostRule{
+			forHosts("a.test", HostSettings{IgnoreRobots: true}),
+			{ByHost: true, Apply: func(host string, s *HostSettings) (bool, error) {
+				made++
+				if host == "bad.test" {
+					return false, fails
+				}
+				s.MaxPagesPerHost = len(host)
+				return host != "same.test", nil
+			}},
+		},
+	}
+	s.Complete(false)
+	for range 3 {
+		if a := s.Of("a.test"); !a.IgnoreRobots || a.MaxPagesPerHost != 6 || a != s.Of("a.test") {
+			t.Errorf("a.test: %+v", a)
+		}
+		if s.Of("same.test") != &s.HostSettings {
+			t.Error("same.test has settings of its own")
+		}
+		if s.Of("bad.test").Err != fails {
+			t.Error("the error is lost")
+		}
+	}
+	if made != 3 {
+		t.Errorf("settings were made %d times, want 3", made)
+	}
+	if !s.IsForAny(func(*HostSettings) bool { return false }) || s.CompliesEverywhere() || len(s.All()) != 2 || s.Rate() != "" {
+		t.Error("the settings are known, although a rule depends on the host")
+	}
+	for i := range maxByHost {
+		s.Of(strconv.Itoa(i))
+	}
+	if len(s.made) > maxByHost+1 {
+		t.Errorf("%d settings are kept", len(s.made))
+	}
+	made = 0
+	if s.Of("a.test").MaxPagesPerHost != 6 || made != 1 {
+		t.Errorf("the settings of a forgotten host are made %d times", made)
 	}
 }
 

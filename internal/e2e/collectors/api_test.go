@@ -45,20 +45,20 @@ var (
 	_ func(*colly.Collector) *collyrobots.Collector                                    = collyrobots.Wrap
 	_ func(*collyrobots.Collector, ...collyrobots.Option) (*collyrobots.Plugin, error) = (*collyrobots.Collector).WithRobots
 	_ func(*collyrobots.Collector) *collyrobots.Collector                              = (*collyrobots.Collector).Clone
-	_ func(dialect.Dialect) collyrobots.Option                                         = collyrobots.Dialect
-	_ func(...string) collyrobots.Option                                               = collyrobots.ProductToken
-	_ func(time.Duration) collyrobots.Option                                           = collyrobots.MinDelay
-	_ func(time.Duration) collyrobots.Option                                           = collyrobots.MaxCrawlDelay
-	_ func(time.Duration) collyrobots.Option                                           = collyrobots.SkipCrawlDelayAbove
-	_ func(bool) collyrobots.Option                                                    = collyrobots.HonorDelays
+	_ func(dialect.Dialect) collyrobots.HostOption                                     = collyrobots.Dialect
+	_ func(...string) collyrobots.HostOption                                           = collyrobots.ProductToken
+	_ func(time.Duration) collyrobots.HostOption                                       = collyrobots.MinDelay
+	_ func(time.Duration) collyrobots.HostOption                                       = collyrobots.MaxCrawlDelay
+	_ func(time.Duration) collyrobots.HostOption                                       = collyrobots.SkipCrawlDelayAbove
+	_ func(bool) collyrobots.HostOption                                                = collyrobots.HonorDelays
 	_ func(collyrobots.Feed) collyrobots.Option                                        = collyrobots.FollowSitemaps
 	_ func(func(*colly.Request, error)) collyrobots.Option                             = collyrobots.OnDenied
 	_ func(store.Store) collyrobots.Option                                             = collyrobots.Store
 	_ func(*slog.Logger) collyrobots.Option                                            = collyrobots.Logger
 	_ func(*http.Client) collyrobots.Option                                            = collyrobots.RobotsClient
-	_ func() collyrobots.Option                                                        = collyrobots.IgnoreRobotsWithPermission
+	_ func() collyrobots.HostOption                                                    = collyrobots.IgnoreRobotsWithPermission
 	_ func(bool) collyrobots.Option                                                    = collyrobots.DryRun
-	_ func(bool) collyrobots.Option                                                    = collyrobots.DelayFromEnd
+	_ func(bool) collyrobots.HostOption                                                = collyrobots.DelayFromEnd
 	_ func(collyrobots.Access) collyrobots.Option                                      = collyrobots.PrivateNetworks
 	_ func(pacer.Pacer) collyrobots.Option                                             = collyrobots.SharedPace
 	_ func(int, int) collyrobots.Option                                                = collyrobots.ShardByHost
@@ -68,15 +68,15 @@ var (
 	_ error                                                                            = &report.PrivateNetworkError{URL: "", Address: "", From: ""}
 	_ func(*webbotauth.Signer) collyrobots.Option                                      = collyrobots.SignRequests
 	_ func(*collyrobots.Plugin) webbotauth.Card                                        = (*collyrobots.Plugin).Card
-	_ func(...usage.Purpose) collyrobots.Option                                        = collyrobots.Purpose
-	_ func(bool) collyrobots.Option                                                    = collyrobots.EnforceUsage
+	_ func(...usage.Purpose) collyrobots.HostOption                                    = collyrobots.Purpose
+	_ func(bool) collyrobots.HostOption                                                = collyrobots.EnforceUsage
 	_ func(context.Context, usage.Purpose) context.Context                             = collyrobots.WithPurpose
 	_ func(*collyrobots.Turn) usage.Terms                                              = (*collyrobots.Turn).Usage
 	_ func(*collyrobots.Plugin, *colly.Response) usage.Terms                           = (*collyrobots.Plugin).Usage
 	_ usage.Preferences                                                                = collyrobots.Decision{}.Usage
-	_ func(int) collyrobots.Option                                                     = collyrobots.MaxInFlightPerHost
+	_ func(int) collyrobots.HostOption                                                 = collyrobots.MaxInFlightPerHost
 	_ func(...dialect.Dialect) collyrobots.Option                                      = collyrobots.Shadow
-	_ func(string, ...collyrobots.Option) collyrobots.Option                           = collyrobots.ForHosts
+	_ func(string, ...collyrobots.HostOption) collyrobots.Option                       = collyrobots.ForHosts
 	_ *report.RobotsChange                                                             = collyrobots.Event{}.Change
 	_ func(func(*collyrobots.Event)) collyrobots.Option                                = collyrobots.OnEvent
 	_ func(*collyrobots.Plugin, func(*collyrobots.Event)) func()                       = (*collyrobots.Plugin).Listen
@@ -140,7 +140,7 @@ func TestEveryFaultIsReported(t *testing.T) {
 			"ProductToken ProductToken", []string{`"Example Bot"`, `"ExampleBot/1.0"`},
 		},
 		{
-			"several options", []collyrobots.Option{collyrobots.MinDelay(-1), {}, collyrobots.MaxCrawlDelay(-1), collyrobots.OnDenied(nil)},
+			"several options", []collyrobots.Option{collyrobots.MinDelay(-1), collyrobots.HostOption{}, collyrobots.MaxCrawlDelay(-1), collyrobots.OnDenied(nil)},
 			"MinDelay Option MaxCrawlDelay OnDenied", []string{"-1ns", "number 2"},
 		},
 	} {

@@ -148,8 +148,12 @@ func everyOption(t *testing.T) map[string]optionCase {
 			text:  `ForHosts("*.test", MinDelay(1s), HonorDelays(true))`,
 			invalid: options{
 				collyrobots.ForHosts(""), collyrobots.ForHosts("http://a.test"), collyrobots.ForHosts("A.test"), collyrobots.ForHosts("["),
-				collyrobots.ForHosts("a.test", collyrobots.Option{}),
+				collyrobots.ForHosts("a.test", collyrobots.HostOption{}),
 			},
+		},
+		"HostOptions": {
+			valid: collyrobots.HostOptions(func(string) []collyrobots.HostOption { return nil }), text: "HostOptions(...)",
+			invalid: options{collyrobots.HostOptions(nil)},
 		},
 		"FollowSitemaps": {
 			valid: collyrobots.FollowSitemaps(collyrobots.Feed{MaxURLs: 5}), text: "FollowSitemaps(...)", off: options{collyrobots.FollowSitemaps(collyrobots.Feed{})},
@@ -179,6 +183,15 @@ func everyOption(t *testing.T) map[string]optionCase {
 	}
 }
 
+// forHost returns a ForHosts for a.test. All of opts are HostOptions.
+func forHost(opts ...collyrobots.Option) collyrobots.Option {
+	inner := make([]collyrobots.HostOption, len(opts))
+	for i, o := range opts {
+		inner[i] = o.(collyrobots.HostOption)
+	}
+	return collyrobots.ForHosts("a.test", inner...)
+}
+
 // TestEveryOption checks the texts of all options, what they accept, and what ForHosts accepts.
 func TestEveryOption(t *testing.T) {
 	cases := everyOption(t)
@@ -196,15 +209,20 @@ func TestEveryOption(t *testing.T) {
 				if err := newError(append(test.needs, o)...); err != nil && name != "RobotsTxt" {
 					t.Errorf("%v: %v", o, err)
 				}
-				err := newError(append(test.needs, collyrobots.ForHosts("a.test", o))...)
-				if (err == nil) != test.perHost {
+				if _, ok := o.(collyrobots.HostOption); ok != test.perHost {
+					t.Errorf("%v is a HostOption: %v", o, ok)
+				}
+				if !test.perHost {
+					continue
+				}
+				if err := newError(append(test.needs, forHost(o))...); err != nil {
 					t.Errorf("%v inside ForHosts: %v", o, err)
 				}
 			}
 			for _, o := range test.invalid {
 				wantFault(t, newError(o), name)
 				if test.perHost {
-					wantFault(t, newError(collyrobots.ForHosts("a.test", o)), name)
+					wantFault(t, newError(forHost(o)), name)
 				}
 			}
 		})
@@ -225,7 +243,7 @@ func constructors(t *testing.T) (names []string) {
 				continue
 			}
 			result, ok := f.Type.Results.List[0].Type.(*ast.Ident)
-			if ok && result.Name == "Option" {
+			if ok && (result.Name == "Option" || result.Name == "HostOption") {
 				names = append(names, f.Name.Name)
 			}
 		}
@@ -303,7 +321,7 @@ func TestSwitchedOff(t *testing.T) {
 			if test.on.String() == "DryRun(true)" {
 				return // no option of hosts
 			}
-			if got := crawl(test.on, collyrobots.ForHosts("a.test", test.off)); got != without {
+			if got := crawl(test.on, forHost(test.off)); got != without {
 				t.Errorf("with %v for the host: %s\nwithout the option: %s", test.off, got, without)
 			}
 		})
@@ -363,16 +381,16 @@ func TestContradictions(t *testing.T) {
 		{"MaxCrawlDelay", options{collyrobots.SkipCrawlDelayAbove(time.Second), collyrobots.MaxCrawlDelay(time.Second)}},
 		{"MaxCrawlDelay", options{collyrobots.Polite(), collyrobots.MaxCrawlDelay(time.Millisecond)}},
 	} {
-		wantFault(t, newError(collyrobots.ForHosts("a.test", test.opts...)), test.option)
+		wantFault(t, newError(forHost(test.opts...)), test.option)
 		var levels options // the same options, the last of them inside ForHosts
 		for i, o := range test.opts {
 			if i == len(test.opts)-1 {
-				o = collyrobots.ForHosts("a.test", o)
+				o = forHost(o)
 			}
 			levels = append(levels, o)
 		}
 		err := newError(levels...)
-		if err != nil && !strings.Contains(err.Error(), "can only be used inside ForHosts") {
+		if err != nil && !strings.Contains(err.Error(), "can only be used inside ForHosts or HostOptions") {
 			t.Errorf("%v: %v", levels, err)
 		}
 		if test.option != "RobotsTxt" && !strings.Contains(fmt.Sprint(test.opts), "RobotsTxt") {
@@ -411,7 +429,7 @@ func TestOptionsAreLogged(t *testing.T) {
 	if record.Level != "DEBUG" || record.Msg != "options of the plugin" || fmt.Sprint(record.Options) != fmt.Sprint(want) {
 		t.Errorf("got %s", log.String())
 	}
-	if got := (collyrobots.Option{}).String(); got != "Option{}" {
-		t.Errorf("the text of the zero Option is %s", got)
+	if got := (collyrobots.HostOption{}).String(); got != "HostOption{}" {
+		t.Errorf("the text of the zero HostOption is %s", got)
 	}
 }

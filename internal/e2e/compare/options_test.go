@@ -163,7 +163,10 @@ func (w *world) options(d draw) []collyrobots.Option {
 			continue
 		}
 		pattern := pick(d, "*", "*.shop.test", "h?.test", pick(d, w.hosts...).name, "*:80*")
-		inner := drawn(d, hostChoices, 2)
+		var inner []collyrobots.HostOption
+		for _, o := range drawn(d, hostChoices, 2) {
+			inner = append(inner, o.(collyrobots.HostOption))
+		}
 		if d.in(6) {
 			inner = append(inner, collyrobots.RobotsTxt([]byte(w.body(d, w.hosts[0]))))
 		}

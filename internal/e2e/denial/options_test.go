@@ -26,7 +26,7 @@ func TestInvalidOptions(t *testing.T) {
 		"SignRequests":        collyrobots.SignRequests(nil),
 		"SharedPace":          collyrobots.SharedPace(nil),
 		"ShardByHost":         collyrobots.ShardByHost(3, 3),
-		"Option":              {},
+		"Option":              collyrobots.HostOption{},
 	}
 	var all []collyrobots.Option
 	for name, o := range cases {
@@ -48,7 +48,6 @@ func TestInvalidOptions(t *testing.T) {
 		collyrobots.ProductToken(), collyrobots.ProductToken(""), collyrobots.ProductToken("*"),
 		collyrobots.FollowSitemaps(collyrobots.Feed{MaxURLs: -1}),
 		collyrobots.ShardByHost(0, 0), collyrobots.ShardByHost(-1, 0), collyrobots.ShardByHost(2, -1),
-		collyrobots.ForHosts("a.test", collyrobots.ShardByHost(2, 1)),
 	} {
 		if _, err := collyrobots.New(o); err == nil {
 			t.Error("an invalid option caused no error")

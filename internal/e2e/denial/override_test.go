@@ -21,8 +21,8 @@ import (
 const ownFile = "User-agent: OtherBot\nDisallow: /\n\nUser-agent: ExampleBot\nDisallow: /2\nCrawl-delay: 5\n"
 
 // withOwnFile returns the option that replaces the robots.txt of a.test.
-func withOwnFile(body string, opts ...collyrobots.Option) collyrobots.Option {
-	return collyrobots.ForHosts("a.test", append([]collyrobots.Option{collyrobots.RobotsTxt([]byte(body))}, opts...)...)
+func withOwnFile(body string, opts ...collyrobots.HostOption) collyrobots.Option {
+	return collyrobots.ForHosts("a.test", append([]collyrobots.HostOption{collyrobots.RobotsTxt([]byte(body))}, opts...)...)
 }
 
 // TestRobotsTxtOption checks that the operator's file decides in place of that of the site, which
@@ -58,7 +58,9 @@ func TestRobotsTxtAndIgnore(t *testing.T) {
 		denied bool
 	}{
 		"RobotsTxt, inside": {[]collyrobots.Option{ignore, collyrobots.ForHosts("a.test", file)}, true},
-		"first pattern":     {[]collyrobots.Option{collyrobots.ForHosts("*", file), collyrobots.ForHosts("a.test", ignore)}, true},
+		"ignore, inside":    {[]collyrobots.Option{collyrobots.ForHosts("a.test", ignore), collyrobots.ForHosts("b.test", file)}, false},
+		"two patterns":      {[]collyrobots.Option{collyrobots.ForHosts("a.test", ignore), collyrobots.ForHosts("*", file)}, true},
+		"the other order":   {[]collyrobots.Option{collyrobots.ForHosts("*", file), collyrobots.ForHosts("a.test", ignore)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := collyrobots.New(test.opts...)
@@ -88,7 +90,7 @@ func TestOverrideFaults(t *testing.T) {
 		option collyrobots.Option
 		want   string
 	}{
-		{collyrobots.RobotsTxt([]byte(ownFile)), "RobotsTxt: can only be used inside ForHosts"},
+		{collyrobots.RobotsTxt([]byte(ownFile)), "RobotsTxt: can only be used inside ForHosts or HostOptions"},
 		{collyrobots.ForHosts("a.test", collyrobots.RobotsTxt(nil)), `ForHosts: "a.test": RobotsTxt: the file is nil; an empty file, []byte{}, allows everything`},
 		{collyrobots.WhenUnreachable(0), "WhenUnreachable: 0 is not DenyAll or AllowAll"},
 		{collyrobots.WhenForbidden(7), "WhenForbidden: 7 is not DenyAll or AllowAll"},

@@ -2,6 +2,7 @@ package frontier
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,14 +50,19 @@ func TestFrontierStorageSurvives(t *testing.T) {
 			kit.Must(t, c.SetStorage(surviving{visited}))
 			c.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
 			r.Attach(c)
+			unplug := func() {
+				if err := r.Plugin.Close(); err != nil && !strings.HasSuffix(err.Error(), "memoryStore: closed") {
+					t.Error(err)
+				}
+			}
 			kill := time.AfterFunc(5*time.Second, func() {
 				pages.Close()
-				r.Unplug()
+				unplug()
 			})
 			c.Visit("http://a.test/")
 			c.Wait()
 			kill.Stop()
-			r.Unplug()
+			unplug()
 			pages = pages.Reopen()
 		}
 		kit.WantStates(t, pages, "done: / /1 /2 /3")

@@ -243,10 +243,10 @@ func TestUsageForHosts(t *testing.T) {
 	site := robotstest.Site{"/robots.txt": "User-agent: *\nContent-Usage: search=y, train-ai=n\n", "/": "x"}
 	web := robotstest.New(t, robotstest.Sites{"a.test": site, "b.test": site, "c.test": site, "d.test": site})
 	c := kit.Start(t, web, nil, collyrobots.Purpose(usage.TrainAI), collyrobots.TDMRep(true),
-		collyrobots.ForHosts("a.test"),
-		collyrobots.ForHosts("b.test", collyrobots.Purpose(usage.Search), collyrobots.EnforceUsage(true)),
-		collyrobots.ForHosts("c.test", collyrobots.IgnoreRobotsWithPermission()),
-		collyrobots.ForHosts("*", collyrobots.EnforceUsage(true)))
+		collyrobots.ForHosts("*", collyrobots.EnforceUsage(true)),
+		collyrobots.ForHosts("a.test", collyrobots.EnforceUsage(false)),
+		collyrobots.ForHosts("b.test", collyrobots.Purpose(usage.Search)),
+		collyrobots.ForHosts("c.test", collyrobots.IgnoreRobotsWithPermission()))
 	c.Impolite = true
 	for _, host := range []string{"a", "b", "c", "d"} {
 		c.Visit("http://" + host + ".test/")

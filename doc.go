@@ -42,7 +42,7 @@
 //   - [Dialect] selects the specification or search engine whose reading applies.
 //   - [ProductToken] sets the names to look for in robots.txt.
 //   - [HonorDelays] keeps Crawl-delay, Request-rate and Visit-time under a dialect that ignores them.
-//   - [IgnoreRobotsWithPermission] does not request robots.txt, and [RobotsTxt] uses a file of the
+//   - [IgnoreRobots] does not request robots.txt, and [RobotsTxt] uses a file of the
 //     program in its place.
 //   - [WhenUnreachable] and [WhenForbidden] decide about sites whose robots.txt cannot be read.
 //

@@ -144,10 +144,11 @@ func ExampleForHosts() {
 	}
 	defer web.Close()
 
+	ours := collyrobots.Permission{By: "Jane Doe, webmaster of ours.test", Reference: "ticket 4711", Until: time.Date(2099, 12, 31, 0, 0, 0, 0, time.UTC)}
 	robots, err := collyrobots.New(
 		collyrobots.MinDelay(time.Second),
 		collyrobots.ForHosts("news.test", collyrobots.Dialect(dialect.Google())),
-		collyrobots.ForHosts("*.ours.test", collyrobots.IgnoreRobotsWithPermission(), collyrobots.MinDelay(0)),
+		collyrobots.ForHosts("*.ours.test", collyrobots.IgnoreRobots(ours), collyrobots.MinDelay(0)),
 		collyrobots.RobotsClient(&http.Client{Transport: web.Transport()}))
 	if err != nil {
 		log.Fatal(err)

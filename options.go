@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/gocolly/colly/v2"
 	"golang.org/x/time/rate"
@@ -27,6 +29,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/redact"
 	"github.com/collyrobots/collyrobots/internal/typednil"
 	"github.com/collyrobots/collyrobots/internal/weburl"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/store"
 	"github.com/collyrobots/collyrobots/store/pacer"
 	"github.com/collyrobots/collyrobots/store/urlstore"
@@ -199,12 +202,7 @@ func (c *config) hostFaults(s *judge.HostSettings) (faults []error) {
 
 // noEffect lists options that have no effect together with another one in the same list.
 var noEffect = []struct{ option, with string }{
-	{"RobotsTxt", "IgnoreRobotsWithPermission"},
-	{policy.OptionWhenUnreachable, "IgnoreRobotsWithPermission"},
-	{policy.OptionWhenForbidden, "IgnoreRobotsWithPermission"},
-	{"HonorDelays", "IgnoreRobotsWithPermission"},
-	{"EnforceUsage", "IgnoreRobotsWithPermission"},
-	{"TDMRep", "IgnoreRobotsWithPermission"},
+	{policy.OptionRobotsTxt, "IgnoreRobots"},
 	{policy.OptionWhenUnreachable, "RobotsTxt"},
 	{policy.OptionWhenForbidden, "RobotsTxt"},
 }
@@ -286,9 +284,12 @@ func (c *config) warnings(warn func(what string, args ...any)) {
 	for _, s := range c.All() {
 		c.delayWarnings(s, warn)
 		s.RobotsTxtWarnings(warn)
+		if until := s.Permission.Until; !until.IsZero() && !s.IgnoresRobots(time.Now()) {
+			warn("the permission of IgnoreRobots has ended, so robots.txt is obeyed", "until", until)
+		}
 	}
-	if c.Settings.IgnoreRobots {
-		warn("IgnoreRobotsWithPermission applies to all hosts; use it inside ForHosts, for hosts whose owner has agreed")
+	if !c.Permission.Until.IsZero() {
+		warn("IgnoreRobots applies to all hosts; use it inside ForHosts, for hosts whose owner has agreed")
 	}
 	for _, pattern := range c.emptyPatterns {
 		warn("ForHosts has no options and changes nothing", "pattern", pattern)
@@ -546,15 +547,32 @@ func inside(option, hosts string, err error) error {
 	return &OptionError{Option: option, Reason: reason, Err: err}
 }
 
-// IgnoreRobotsWithPermission allows every request without requesting robots.txt. Use it inside
-// ForHosts, for hosts whose owner has agreed. The other options still apply to these hosts, such as
-// MinDelay, CrawlHours and AdaptiveDelay. It cannot be combined with options about robots.txt, such
-// as RobotsTxt and WhenForbidden. See docs/robots-txt.md.
-func IgnoreRobotsWithPermission() HostOption {
-	return HostOption{hostOption("IgnoreRobotsWithPermission", func(s *judge.HostSettings) {
-		s.IgnoreRobots = true
+// A Permission says that the owner of some hosts lets the crawler ignore their robots.txt files.
+type Permission = report.Permission
+
+// IgnoreRobots allows every request until p.Until without requesting robots.txt. Use it inside
+// ForHosts, for hosts whose owner has agreed. From p.Until on, robots.txt is requested and obeyed, also
+// for pages that wait. Decision.Permission is p for the requests that it allows. The options about
+// delays still apply, such as MinDelay. RobotsTxt cannot be given in the same ForHosts.
+//
+// All fields of p are required. New returns an OptionError if p.By or p.Reference is not one line of 1
+// to 500 bytes, and logs a warning if p has ended. See docs/robots-txt.md.
+func IgnoreRobots(p Permission) HostOption {
+	p.Until = p.Until.Round(0) // the clock of the wall decides
+	o := hostOption("IgnoreRobots", func(s *judge.HostSettings) {
+		s.Permission = p
 		s.RobotsTxt = nil
-	})}
+	},
+		faultIf(!isLine(p.By), "IgnoreRobots", "By is %q: want one line that says who has agreed", p.By),
+		faultIf(!isLine(p.Reference), "IgnoreRobots", "Reference is %q: want one line that says where the permission can be found", p.Reference),
+		faultIf(p.Until.IsZero(), "IgnoreRobots", "Until is zero: want the time when the permission ends"))
+	return HostOption{o.with(p)}
+}
+
+// isLine reports whether s can be written to a report: it is one line of valid UTF-8.
+func isLine(s string) bool {
+	const most = 500
+	return strings.TrimSpace(s) != "" && len(s) <= most && utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
 // DryRun makes the plugin decide and report, but enforce nothing: every request is sent at once.
@@ -992,13 +1010,13 @@ func accessFault(option string, a Access) error {
 // hosts.
 //
 // An empty body allows everything. A nil body is an OptionError, because it is most likely a file
-// that could not be read. IgnoreRobotsWithPermission, WhenUnreachable and WhenForbidden cannot be
-// given in the same ForHosts. See docs/robots-txt.md.
+// that could not be read. IgnoreRobots, WhenUnreachable and WhenForbidden cannot be given in the
+// same ForHosts. See docs/robots-txt.md.
 func RobotsTxt(body []byte) HostOption {
 	body = bytes.Clone(body)
 	o := hostOption(policy.OptionRobotsTxt, func(s *judge.HostSettings) {
 		s.RobotsTxt = body
-		s.IgnoreRobots = false
+		s.Permission = Permission{}
 	}, faultIf(body == nil, policy.OptionRobotsTxt, "the file is nil; an empty file, []byte{}, allows everything"))
 	o.onlyPerHost = true
 	return HostOption{o.with(omitted)}

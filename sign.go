@@ -22,7 +22,7 @@ func SignRequests(s *webbotauth.Signer) Option {
 // program adds the other fields, such as Name and Contacts.
 //
 // ObeysRobots is true if the crawl obeys the robots.txt of every host as RFC 9309 says, so it is
-// false under DryRun, IgnoreRobotsWithPermission and every other dialect. Bot.Purpose has the
+// false under DryRun, IgnoreRobots and every other dialect. Bot.Purpose has the
 // labels of the option Purpose, such as "search, train-ai", also of those inside ForHosts.
 func (p *Plugin) Card() webbotauth.Card {
 	if p == nil || p.core == nil {

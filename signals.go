@@ -28,7 +28,7 @@ import (
 // EnforceUsage denies pages. By default, the purpose is not known. It follows drafts; see package
 // usage.
 //
-// Purpose has no effect under IgnoreRobotsWithPermission. New returns an OptionError if there is no
+// Purpose has no effect under IgnoreRobots. New returns an OptionError if there is no
 // purpose, or an unknown one. See docs/usage.md.
 func Purpose(p ...usage.Purpose) HostOption {
 	var all usage.Purpose

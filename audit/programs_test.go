@@ -27,7 +27,7 @@ type program struct {
 	name  string
 	sites robotstest.Sites // if nil, plainSites
 	run   func(p *programRun)
-	// exceptions are the exceptions in the report, as "host: text".
+	// exceptions are the exceptions in the report, as "host: text", and the permissions.
 	exceptions []string
 	// faults are all faults in the report, as "check: URL: text". The URL is without "http://".
 	faults []string
@@ -100,6 +100,9 @@ func (x program) check(t *testing.T) {
 	var exceptions, faults []string
 	for _, f := range r.Exceptions {
 		exceptions = append(exceptions, f.Host+": "+f.Text)
+	}
+	for _, p := range r.Permissions {
+		exceptions = append(exceptions, p.String())
 	}
 	for _, f := range r.Findings {
 		faults = append(faults, fmt.Sprintf("%s: %s: %s", f.Check, strings.TrimPrefix(f.URL, "http://"), f.Text))

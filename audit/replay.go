@@ -19,6 +19,8 @@ type replay struct {
 	seed   maphash.Seed
 
 	excepted map[string]bool // hosts and options that have an exception
+
+	permissions map[uint64]int // indexes of Report.Permissions
 }
 
 // hash returns the hash of a comparable value. A hash needs less memory than a URL. The seed is
@@ -94,6 +96,8 @@ func newReplay(r *Report) *replay {
 		sites:    make(map[uint64][]siteState),
 		seed:     maphash.MakeSeed(),
 		excepted: make(map[string]bool),
+
+		permissions: make(map[uint64]int),
 	}
 }
 
@@ -379,7 +383,8 @@ func (p *replay) decision(s *stream, d *report.Decision) {
 	}
 	switch d.Reason {
 	case report.ReasonIgnored:
-		p.except(s, host, "IgnoreRobotsWithPermission", "robots.txt was not requested")
+		p.except(s, host, "IgnoreRobots", "robots.txt was not requested")
+		p.permission(s, d.Permission)
 		return
 	case report.ReasonRule, report.ReasonNoRule, report.ReasonDelay:
 	default:
@@ -394,6 +399,31 @@ func (p *replay) decision(s *stream, d *report.Decision) {
 	if text != "" {
 		p.report.add(s.finding(CheckRules, "%s", text))
 	}
+}
+
+// permission counts a request that was sent because of a permission, and checks that the permission had not
+// ended.
+func (p *replay) permission(s *stream, by *report.Permission) {
+	if by == nil {
+		p.report.add(s.finding(CheckRules, "robots.txt was ignored without a permission"))
+		return
+	}
+	if s.at.Sub(by.Until) > slack {
+		p.report.add(s.finding(CheckRules, "the %v had ended", by))
+	}
+	host := s.entry.Event.Host
+	key := hash(p, host+"\n"+by.String())
+	i, known := p.permissions[key]
+	if !known {
+		if len(p.permissions) >= maxFindings {
+			return
+		}
+		i = len(p.permissions)
+		p.permissions[key] = i
+		shown := report.Permission{By: shorten(by.By), Reference: shorten(by.Reference), Until: by.Until}
+		p.report.Permissions = append(p.report.Permissions, PermissionReport{Permission: shown, Host: shorten(host)})
+	}
+	p.report.Permissions[i].Requests++
 }
 
 // slack is how long after Expires a robots.txt may be used: the plugin uses it while it reads the

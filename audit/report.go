@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/report"
 )
 
 // A Report is the result of Verify.
@@ -19,9 +20,24 @@ type Report struct {
 	// CheckReport.Faults counts all of them.
 	Findings []Finding
 	// Exceptions are deviations from a robots.txt that an option of the operator causes, such as
-	// MaxCrawlDelay or IgnoreRobotsWithPermission: one for each host and option. They are no faults,
-	// because the log cannot show whether the owner has agreed.
+	// MaxCrawlDelay or IgnoreRobots: one for each host and option. They are no faults, because the log
+	// cannot show whether the owner has agreed.
 	Exceptions []Finding
+	// Permissions are those of IgnoreRobots, in the order of the first requests: one for each host and
+	// permission. There are at most 1,000.
+	Permissions []PermissionReport
+}
+
+// A PermissionReport says how often a permission of IgnoreRobots was used for a host.
+type PermissionReport struct {
+	report.Permission
+	Host     string
+	Requests int // requests that were sent without robots.txt because of the permission
+}
+
+// String returns the permission and its use in one line.
+func (p PermissionReport) String() string {
+	return fmt.Sprintf("%s: %d requests by %v", p.Host, p.Requests, p.Permission)
 }
 
 // A LogReport describes one log.
@@ -203,6 +219,7 @@ func (r *Report) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, "%-9s %-13s %9d checked %9d not checkable   %s\n", c.Check, c.result(), c.Checked, c.Unchecked, checks[i].text)
 	}
 	writeFindings(&b, "Exceptions that options of the operator caused", r.Exceptions)
+	writePermissions(&b, r.Permissions)
 	writeFindings(&b, "Faults", r.Findings)
 	b.WriteString("\n" + limits)
 	_, err := io.WriteString(w, b.String())
@@ -222,6 +239,16 @@ func (r *Report) writeNotes(b *strings.Builder, l LogReport) {
 	}
 	if l.OwnKey {
 		b.WriteString("  The key was found in the folder itself. Compare key.pub with the key that you know.\n")
+	}
+}
+
+func writePermissions(b *strings.Builder, all []PermissionReport) {
+	if len(all) == 0 {
+		return
+	}
+	b.WriteString("\nPermissions to ignore robots.txt:\n")
+	for _, p := range all {
+		fmt.Fprintf(b, "  %v\n", p)
 	}
 }
 

@@ -76,8 +76,11 @@ func permittedPrograms() []program {
 	return []program{
 		{name: "MaxCrawlDelay", exceptions: []string{"shop.test: MaxCrawlDelay: the crawl delay of 2s was capped at 1s"}, run: visit(collyrobots.MaxCrawlDelay(time.Second))},
 		{name: "a host without its delay", exceptions: []string{"shop.test: MaxCrawlDelay: the crawl delay of 2s was capped at 1ms"}, run: visit(forShop(collyrobots.MaxCrawlDelay(time.Millisecond))...)},
-		{name: "permission for a host", exceptions: []string{"shop.test: IgnoreRobotsWithPermission: robots.txt was not requested"}, run: visit(forShop(collyrobots.IgnoreRobotsWithPermission())...)},
-		{name: "permission for all hosts", exceptions: []string{"shop.test: IgnoreRobotsWithPermission: robots.txt was not requested", "blog.test: IgnoreRobotsWithPermission: robots.txt was not requested"}, run: visit(collyrobots.IgnoreRobotsWithPermission())},
+		{name: "permission for a host", exceptions: []string{"shop.test: IgnoreRobots: robots.txt was not requested", "shop.test: 2 requests by " + permitted.String()}, run: visit(forShop(collyrobots.IgnoreRobots(permitted))...)},
+		{name: "permission for all hosts", exceptions: []string{
+			"shop.test: IgnoreRobots: robots.txt was not requested", "blog.test: IgnoreRobots: robots.txt was not requested",
+			"shop.test: 2 requests by " + permitted.String(), "blog.test: 1 requests by " + permitted.String(),
+		}, run: visit(collyrobots.IgnoreRobots(permitted))},
 		{name: "the operator's robots.txt", exceptions: []string{"shop.test: RobotsTxt: the option decided in place of the site"}, run: visit(forShop(collyrobots.RobotsTxt([]byte("User-agent: *\nAllow: /\n")))...)},
 		{name: "the operator's robots.txt denies", exceptions: []string{"shop.test: RobotsTxt: the option decided in place of the site"}, run: visit(forShop(collyrobots.RobotsTxt([]byte("User-agent: *\nDisallow: /\n")))...)},
 		{name: "an empty robots.txt of the operator", exceptions: []string{"shop.test: RobotsTxt: the option decided in place of the site"}, run: visit(forShop(collyrobots.RobotsTxt([]byte{}))...)},
@@ -208,6 +211,16 @@ func rudePrograms() []program {
 				}
 			}, every("shop.test", 2)...)
 		}},
+		{name: "a listener that hides a permission", exceptions: []string{"shop.test: IgnoreRobots: robots.txt was not requested"}, faults: []string{
+			"rules: shop.test/0: robots.txt was ignored without a permission",
+			"rules: shop.test/1: robots.txt was ignored without a permission",
+		}, run: func(p *programRun) { p.visitPermitted(nil) }},
+		{name: "a permission that has ended", exceptions: []string{
+			"shop.test: IgnoreRobots: robots.txt was not requested", "shop.test: 2 requests by " + endedPermission.String(),
+		}, faults: []string{
+			"rules: shop.test/0: the " + endedPermission.String() + " had ended",
+			"rules: shop.test/1: the " + endedPermission.String() + " had ended",
+		}, run: func(p *programRun) { p.visitPermitted(&endedPermission) }},
 		{name: "a listener that starts a goroutine for each event", faults: []string{
 			"complete: shop.test/1: the request has ended but not started",
 			"rules: shop.test/1: the log does not have the robots.txt that decided",
@@ -325,6 +338,25 @@ func (p *programRun) visitChanged(change func(*report.Event), urls ...string) {
 		p.log.Event(changed)
 		return false
 	}, urls...)
+}
+
+// permitted has not ended in any test, and endedPermission ended before all of them.
+var (
+	permitted       = report.Permission{By: "the owner", Reference: "a contract", Until: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}
+	endedPermission = report.Permission{By: "the owner", Reference: "a contract", Until: time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)}
+)
+
+// visitPermitted visits pages with IgnoreRobots, and logs that they were permitted by another permission.
+func (p *programRun) visitPermitted(by *report.Permission) {
+	p.visitWith(p.withListener(func(e *report.Event) {
+		changed := cloned(e)
+		if e.Decision != nil {
+			d := *e.Decision
+			d.Permission = by
+			changed.Decision = &d
+		}
+		p.log.Event(changed)
+	}, collyrobots.IgnoreRobots(permitted), collyrobots.MinDelay(2*time.Second)), every("shop.test", 2)...)
 }
 
 // visitWithClock visits pages while the clock of the machine is set. The process has a monotonic

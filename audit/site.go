@@ -31,11 +31,12 @@ type SiteReport struct {
 	// There are at most 500. A period without a gap is missing.
 	Gaps []SiteGap
 
-	// Findings and Exceptions are those of Verify about the host. OK is Report.OK of the whole log.
-	Findings   []Finding
-	Exceptions []Finding
-	OK         bool
-	Faults     int // of the whole log
+	// Permissions, Findings and Exceptions are those of Verify about the host. OK is Report.OK of the whole log.
+	Permissions []PermissionReport
+	Findings    []Finding
+	Exceptions  []Finding
+	OK          bool
+	Faults      int // of the whole log
 }
 
 // A SiteFile is a robots.txt of the host that was in force.
@@ -86,6 +87,7 @@ func Site(host string, dirs ...string) (*SiteReport, error) {
 	}
 	s.Findings = ofHost(verified.Findings, host)
 	s.Exceptions = ofHost(verified.Exceptions, host)
+	s.Permissions = slices.DeleteFunc(slices.Clone(verified.Permissions), func(p PermissionReport) bool { return p.Host != host })
 	s.finish()
 	return &s.SiteReport, nil
 }
@@ -299,6 +301,7 @@ func (s *SiteReport) WriteText(w io.Writer) error {
 		b.WriteString(sentence + "\n")
 	}
 	writeFindings(&b, "Exceptions that options of the operator caused", s.Exceptions)
+	writePermissions(&b, s.Permissions)
 	writeFindings(&b, "Faults", s.Findings)
 	b.WriteString("\n" + limits)
 	_, err := io.WriteString(w, b.String())

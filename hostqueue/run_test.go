@@ -511,7 +511,7 @@ func TestSlowHosts(t *testing.T) {
 	starts = append([]string{"http://busy.test/1", "http://busy.test/2", "http://down.test/"}, starts...)
 	web := robotstest.New(t, sites)
 	q := mustOpen(t, client, "test", Hosts(4))
-	s := newSpider(t, web, q, collyrobots.ForHosts("slow.test", collyrobots.IgnoreRobotsWithPermission(), collyrobots.MinDelay(time.Hour)))
+	s := newSpider(t, web, q, collyrobots.ForHosts("slow.test", collyrobots.IgnoreRobots(collyrobots.Permission{By: "the owner", Reference: "a contract", Until: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}), collyrobots.MinDelay(time.Hour)))
 	if err := q.Add(t.Context(), append([]string{"http://slow.test/"}, starts...)...); err != nil {
 		t.Fatal(err)
 	}

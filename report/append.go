@@ -117,6 +117,9 @@ func (o *object) decision(d *Decision) {
 	o.time("opens", d.Opens)
 	o.number("refusals", int64(d.Refusals))
 	o.time("next_try", d.NextTry)
+	if d.Permission != nil {
+		o.value("permission", d.Permission)
+	}
 	o.number("max_pages", int64(d.MaxPages))
 	o.number("max_pages_per_host", int64(d.MaxPagesPerHost))
 	o.seconds("crawl_delay", d.CrawlDelay)

@@ -55,8 +55,8 @@ type Decision struct {
 	// Err says why robots.txt could not be read. It is nil if the file was read or does not exist.
 	Err error `json:"-"`
 	// Fetched is the time at which robots.txt was read or confirmed, or at which the last attempt
-	// failed. Expires is the time until which the result is used. Both are zero under
-	// ReasonIgnored and with the option RobotsTxt.
+	// failed. Expires is the time until which the result is used. Both are zero with the option RobotsTxt.
+	// Under ReasonIgnored, Fetched is zero, and Expires is the end of the Permission.
 	Fetched time.Time `json:"fetched,omitzero"`
 	Expires time.Time `json:"expires,omitzero"`
 
@@ -84,6 +84,9 @@ type Decision struct {
 	// ReasonRefused.
 	Refusals int       `json:"refusals,omitempty"`
 	NextTry  time.Time `json:"next_try,omitzero"`
+	// Permission is that of IgnoreRobots, which must not be changed. It is nil unless Reason is
+	// ReasonIgnored.
+	Permission *Permission `json:"permission,omitempty"`
 	// MaxPages or MaxPagesPerHost is the limit of the option of that name that has denied the request.
 	// Both are 0 unless Reason is ReasonBudget.
 	MaxPages        int `json:"max_pages,omitempty"`
@@ -102,7 +105,7 @@ const (
 	ReasonDelay       Reason = "delay"       // the crawl delay is longer than SkipCrawlDelayAbove
 	ReasonUsage       Reason = "usage"       // Decision.Usage disallows the Purpose of the crawl; see EnforceUsage
 	ReasonNofollow    Reason = "nofollow"    // the request follows a link with nofollow; see EnforceNofollow
-	ReasonIgnored     Reason = "ignored"     // robots.txt was not requested because of IgnoreRobotsWithPermission
+	ReasonIgnored     Reason = "ignored"     // robots.txt was not requested because of IgnoreRobots
 	ReasonRefused     Reason = "refused"     // the host has refused too many requests in a row; see StopAfterRefusals
 	ReasonBudget      Reason = "budget"      // MaxPages allows no further page, or MaxPagesPerHost none of the host
 )
@@ -193,6 +196,10 @@ func (d Decision) because() string {
 			return fmt.Sprintf("MaxPages allows %d pages", d.MaxPages)
 		}
 		return fmt.Sprintf("MaxPagesPerHost allows %d pages of the host", d.MaxPagesPerHost)
+	case ReasonIgnored:
+		if d.Permission != nil {
+			return d.Reason.Text() + ", by " + d.Permission.String()
+		}
 	case ReasonNoRule:
 		return "no rule of " + d.file() + " matches"
 	}

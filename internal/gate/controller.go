@@ -94,7 +94,7 @@ func (g *Gate) newWireRequest(s *backend.Seam, req *http.Request) *Request {
 // for the target that was judged. A callback may have changed the User-Agent header in between.
 func (g *Gate) sameName(q *Request, sent judge.Target) bool {
 	v := &q.verdict
-	if q.target.UserAgent == sent.UserAgent || v.Settings.IgnoreRobots || v.Settings.ByCollector() {
+	if q.target.UserAgent == sent.UserAgent || v.Reader == nil || v.Settings.ByCollector() {
 		return true
 	}
 	judged, err := g.Policies.Reader(v.Settings, q.target.UserAgent)

@@ -245,8 +245,12 @@ func (q *Request) StillRefused(header http.Header) bool {
 // q. Then the newest file since the first turn decides.
 func (q *Request) newest(ctx context.Context) *policy.Policy {
 	v := &q.verdict
-	if v.Settings.IgnoreRobots || v.Policy.Fresh(q.now) {
+	if v.Policy.Fresh(q.now) {
 		return v.Policy
+	}
+	if v.Reader == nil { // robots.txt is no longer ignored
+		q.turn = q.now
+		return nil
 	}
 	known := v.Reader.Known(ctx, q.now, v.Policy.Authority, q.Host, q.turn)
 	switch {

@@ -9,8 +9,8 @@ import (
 )
 
 // aliases are the types of other packages that have a name in the root package too: those that almost
-// every program uses, and the errors of requests.
-var aliases = []string{"Decision", "Event", "PaceError", "PrivateNetworkError", "ShardError", "Stats", "URLError"}
+// every program uses, the errors of requests, and the argument of an option.
+var aliases = []string{"Decision", "Event", "PaceError", "Permission", "PrivateNetworkError", "ShardError", "Stats", "URLError"}
 
 // TestAliases checks that the root package has no other aliases: a type has one name, and a type that
 // users see is documented where it is declared.

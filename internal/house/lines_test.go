@@ -19,9 +19,9 @@ type lines struct {
 // budget is how many lines each module may have. Lower a number when the module has become smaller.
 // A commit that raises a number says what the lines buy.
 var budget = map[string]lines{
-	".":                   {product: 53950, tests: 64650},
+	".":                   {product: 54000, tests: 64800},
 	".ci/tools":           {product: 1000, tests: 300},
-	"audit":               {product: 4300, tests: 5800},
+	"audit":               {product: 4350, tests: 5850},
 	"cmd/collyrobots":     {product: 10950, tests: 7350},
 	"examples/more":       {product: 600, tests: 500},
 	"frontier":            {product: 3550, tests: 2850},

@@ -211,8 +211,8 @@ func (j *Judge) prepare(v *Verdict, now time.Time, t Target, f exchange.Fetcher)
 	if v.Settings.Err != nil {
 		return a, v.Settings.Err
 	}
-	if v.Settings.IgnoreRobots {
-		v.Policy = &policy.Policy{Authority: a, RobotsStatus: policy.NoRobots}
+	if v.Settings.IgnoresRobots(now) {
+		v.Policy = policy.IgnoredUntil(v.Settings.Permission.Until, a)
 		v.Reason = report.ReasonIgnored
 		v.Rule = dialect.Verdict{Allowed: true}
 		return a, nil
@@ -363,6 +363,9 @@ func (v *Verdict) Decision(u *url.URL) report.Decision {
 	if d.Option == policy.OptionRobotsTxt {
 		d.Fetched = time.Time{}
 		d.Expires = time.Time{}
+	}
+	if d.Reason == report.ReasonIgnored {
+		d.Permission = &v.Settings.Permission
 	}
 	if v.denial == nil || v.denial.Describe == nil {
 		return d

@@ -38,7 +38,10 @@ func (j *Judge) SendOwn(req *http.Request, timeout time.Duration, from exchange.
 func permitOf(ctx context.Context, x *exchange.Exchange, judge func(turn time.Time) (Verdict, error)) *exchange.Permit {
 	var last Verdict
 	current := func(turn time.Time) bool {
-		return last.Reader == nil || last.Reader.Known(ctx, time.Now(), last.Policy.Authority, last.Host, turn) != nil
+		if last.Reader == nil { // no policy, or robots.txt is ignored
+			return last.Policy == nil || last.Policy.Fresh(time.Now())
+		}
+		return last.Reader.Known(ctx, time.Now(), last.Policy.Authority, last.Host, turn) != nil
 	}
 	check := func(turn time.Time) error {
 		v, err := judge(turn)

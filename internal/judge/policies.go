@@ -321,7 +321,7 @@ func (p *Policies) cacheOptions(s *HostSettings, d dialect.Dialect, tokens []str
 // are not known yet, or if the dialect has no Clean-param. The lines hold for all crawlers, so the
 // name of the crawler does not matter.
 func (p *Policies) cleaned(s *HostSettings, a dialect.Authority, u *url.URL) *url.URL {
-	if s.Dialect != dialect.Yandex() || s.IgnoreRobots {
+	if s.Dialect != dialect.Yandex() || s.IgnoresRobots(time.Now()) {
 		return u
 	}
 	r := s.alike.last.Load()

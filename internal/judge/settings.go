@@ -15,6 +15,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/pace"
 	"github.com/collyrobots/collyrobots/internal/policy"
+	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/usage"
 )
 
@@ -23,7 +24,7 @@ type HostSettings struct {
 	Pace     pace.Rules
 	Grouping exchange.Sharing // of PaceBy
 	Reading
-	IgnoreRobots bool
+	Permission report.Permission // of IgnoreRobots; zero if the option is not set
 	LongDelays
 	UsageSettings
 	RuleSettings
@@ -80,6 +81,9 @@ type Revalidation struct {
 	SkipFresh  bool
 	Listener   any // the function of Revalidation.OnUnchanged, which only the root knows; nil if there is none
 }
+
+// IgnoresRobots reports whether robots.txt is ignored at now.
+func (s *HostSettings) IgnoresRobots(now time.Time) bool { return now.Before(s.Permission.Until) }
 
 // Skips reports whether a host with this crawl delay is skipped.
 func (l *LongDelays) Skips(crawlDelay time.Duration) bool {
@@ -343,7 +347,7 @@ func (s *Settings) CompliesEverywhere() bool {
 		return false
 	}
 	for _, host := range s.All() {
-		if host.IgnoreRobots || host.Dialect != dialect.RFC9309() {
+		if !host.Permission.Until.IsZero() || host.Dialect != dialect.RFC9309() {
 			return false
 		}
 	}

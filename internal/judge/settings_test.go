@@ -53,11 +53,14 @@ func TestSettings(t *testing.T) {
 	if !s.CompliesEverywhere() {
 		t.Error("RFC 9309 is not obeyed everywhere")
 	}
-	s.Rules = append(s.Rules, forHosts("c.test", HostSettings{IgnoreRobots: true}))
+	s.Rules = append(s.Rules, forHosts("c.test", HostSettings{Permission: permitted}))
 	if s.CompliesEverywhere() {
 		t.Error("RFC 9309 is obeyed although robots.txt is ignored")
 	}
 }
+
+// permitted is a permission that has not ended in any test.
+var permitted = report.Permission{By: "the owner", Reference: "a contract", Until: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}
 
 // forHosts returns a rule that gives the hosts of a pattern these settings.
 func forHosts(pattern string, h HostSettings) HostRule {
@@ -74,7 +77,7 @@ func TestSettingsByHost(t *testing.T) {
 	fails := errors.New("no options")
 	s := &Settings{
 		Rules: []HostRule{
-			forHosts("a.test", HostSettings{IgnoreRobots: true}),
+			forHosts("a.test", HostSettings{Permission: permitted}),
 			{ByHost: true, Apply: func(host string, s *HostSettings) (bool, error) {
 				made++
 				if host == "bad.test" {
@@ -87,7 +90,7 @@ func TestSettingsByHost(t *testing.T) {
 	}
 	s.Complete(false)
 	for range 3 {
-		if a := s.Of("a.test"); !a.IgnoreRobots || a.MaxPagesPerHost != 6 || a != s.Of("a.test") {
+		if a := s.Of("a.test"); a.Permission != permitted || a.MaxPagesPerHost != 6 || a != s.Of("a.test") {
 			t.Errorf("a.test: %+v", a)
 		}
 		if s.Of("same.test") != &s.HostSettings {

@@ -32,12 +32,12 @@ type usageRule struct{}
 // usageDisallowed is the denial of a usageRule.
 var usageDisallowed = &Denial{Reason: report.ReasonUsage}
 
-func (usageRule) Judge(_ time.Time, c Candidate) *Denial {
+func (usageRule) Judge(now time.Time, c Candidate) *Denial {
 	purpose := c.purpose
 	if c.Settings.EnforceUsage {
 		purpose |= c.Settings.Purpose
 	}
-	if purpose == 0 || c.Settings.IgnoreRobots || c.IsFile {
+	if purpose == 0 || c.Settings.IgnoresRobots(now) || c.IsFile {
 		return nil
 	}
 	p := preferencesFor(c.URL, usage.Sources{Robots: c.policy.Usage(), TDMFile: c.tdm})

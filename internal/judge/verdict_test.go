@@ -123,7 +123,7 @@ func TestVerdict(t *testing.T) {
 			requests: fetched,
 		},
 		{name: "RobotsTxt", settings: HostSettings{Reading: Reading{RobotsTxt: []byte(closedFile)}}, want: report.ReasonRule, option: policy.OptionRobotsTxt},
-		{name: "IgnoreRobots", settings: HostSettings{IgnoreRobots: true}, robots: closedFile, want: report.ReasonIgnored, allowed: true},
+		{name: "IgnoreRobots", settings: HostSettings{Permission: permitted}, robots: closedFile, want: report.ReasonIgnored, allowed: true},
 		{
 			name:     "SkipCrawlDelayAbove",
 			settings: HostSettings{LongDelays: LongDelays{SkipCrawlDelayAbove: time.Second}},

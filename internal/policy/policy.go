@@ -28,6 +28,11 @@ type Policy struct {
 	failure *failure  // why copy could not be renewed; nil if the last fetch succeeded
 }
 
+// IgnoredUntil returns the policy of an authority whose robots.txt is ignored. It expires at until.
+func IgnoredUntil(until time.Time, a dialect.Authority) *Policy {
+	return &Policy{Authority: a, RobotsStatus: NoRobots, expires: instantOf(until)}
+}
+
 // RobotsURL returns the URL of the robots.txt.
 func (p *Policy) RobotsURL() string { return p.Authority.RobotsURL() }
 

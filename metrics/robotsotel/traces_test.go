@@ -539,5 +539,5 @@ func TestNoConnection(t *testing.T) {
 collyrobots.page       0s     3s  http://down.test/ error no route to host
   request              0s     3s  http://down.test/ page error no route to host
 `)
-	}, collyrobots.ForHosts("down.test", collyrobots.IgnoreRobotsWithPermission()))
+	}, collyrobots.ForHosts("down.test", collyrobots.IgnoreRobots(collyrobots.Permission{By: "the owner", Reference: "a contract", Until: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)})))
 }

@@ -323,7 +323,7 @@ func TestTheDefaultTransport(t *testing.T) {
 		defer next.CloseIdleConnections()
 		http.DefaultTransport = next
 		p, _ := kit.NewRobots(t, web)
-		second, _ := kit.NewRobots(t, web, collyrobots.IgnoreRobotsWithPermission())
+		second, _ := kit.NewRobots(t, web, kit.IgnoreRobots())
 		http.DefaultTransport = p.Transport(nil)
 		http.DefaultTransport = second.Transport(nil)
 		turn, err := p.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/0"))

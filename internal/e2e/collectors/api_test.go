@@ -56,7 +56,7 @@ var (
 	_ func(store.Store) collyrobots.Option                                             = collyrobots.Store
 	_ func(*slog.Logger) collyrobots.Option                                            = collyrobots.Logger
 	_ func(*http.Client) collyrobots.Option                                            = collyrobots.RobotsClient
-	_ func() collyrobots.HostOption                                                    = collyrobots.IgnoreRobotsWithPermission
+	_ func(collyrobots.Permission) collyrobots.HostOption                              = collyrobots.IgnoreRobots
 	_ func(bool) collyrobots.Option                                                    = collyrobots.DryRun
 	_ func(bool) collyrobots.HostOption                                                = collyrobots.DelayFromEnd
 	_ func(collyrobots.Access) collyrobots.Option                                      = collyrobots.PrivateNetworks

@@ -54,8 +54,16 @@ func everyOption(t *testing.T) map[string]optionCase {
 		"Dialect":      {valid: collyrobots.Dialect(dialect.Google()), text: "Dialect(google)", perHost: true},
 		"ProductToken": {valid: collyrobots.ProductToken("A-B", "A"), text: `ProductToken("A-B", "A")`, invalid: options{collyrobots.ProductToken()}, perHost: true},
 		"HonorDelays":  {valid: collyrobots.HonorDelays(true), text: "HonorDelays(true)", off: options{collyrobots.HonorDelays(false)}, perHost: true},
-		"IgnoreRobotsWithPermission": {
-			valid: collyrobots.IgnoreRobotsWithPermission(), text: "IgnoreRobotsWithPermission()", perHost: true,
+		"IgnoreRobots": {
+			valid: kit.IgnoreRobots(), text: "IgnoreRobots(permission of the owner (a contract) until 2100-01-01 00:00 UTC)", perHost: true,
+			invalid: options{
+				collyrobots.IgnoreRobots(collyrobots.Permission{}),
+				collyrobots.IgnoreRobots(collyrobots.Permission{By: " ", Reference: "x", Until: time.Now()}),
+				collyrobots.IgnoreRobots(collyrobots.Permission{By: "x", Reference: "a\nb", Until: time.Now()}),
+				collyrobots.IgnoreRobots(collyrobots.Permission{By: "x", Reference: strings.Repeat("x", 501), Until: time.Now()}),
+				collyrobots.IgnoreRobots(collyrobots.Permission{By: "x", Reference: "\xff", Until: time.Now()}),
+				collyrobots.IgnoreRobots(collyrobots.Permission{By: "x", Reference: "y"}),
+			},
 		},
 		"RobotsTxt": {
 			valid: collyrobots.RobotsTxt([]byte("secret")), text: "RobotsTxt(...)",
@@ -361,7 +369,7 @@ func crawled(t *testing.T, opts ...collyrobots.Option) (requests string) {
 // TestContradictions checks that New reports options that contradict each other in one
 // list, and that ForHosts may replace what was given before.
 func TestContradictions(t *testing.T) {
-	ignore := collyrobots.IgnoreRobotsWithPermission()
+	ignore := kit.IgnoreRobots()
 	file := collyrobots.RobotsTxt([]byte("User-agent: *\n"))
 	for _, test := range []struct {
 		option string
@@ -369,13 +377,8 @@ func TestContradictions(t *testing.T) {
 	}{
 		{"RobotsTxt", options{ignore, file}},
 		{"RobotsTxt", options{file, ignore}},
-		{"WhenUnreachable", options{ignore, collyrobots.WhenUnreachable(collyrobots.DenyAll)}},
-		{"WhenForbidden", options{ignore, collyrobots.WhenForbidden(collyrobots.DenyAll)}},
 		{"WhenUnreachable", options{file, collyrobots.WhenUnreachable(collyrobots.DenyAll)}},
 		{"WhenForbidden", options{file, collyrobots.WhenForbidden(collyrobots.DenyAll)}},
-		{"HonorDelays", options{ignore, collyrobots.HonorDelays(true)}},
-		{"EnforceUsage", options{ignore, collyrobots.Purpose(usage.Search), collyrobots.EnforceUsage(true)}},
-		{"TDMRep", options{ignore, collyrobots.TDMRep(true)}},
 		{"MaxCrawlDelay", options{collyrobots.MinDelay(2 * time.Second), collyrobots.MaxCrawlDelay(time.Second)}},
 		{"SkipCrawlDelayAbove", options{collyrobots.MinDelay(2 * time.Second), collyrobots.SkipCrawlDelayAbove(time.Second)}},
 		{"MaxCrawlDelay", options{collyrobots.SkipCrawlDelayAbove(time.Second), collyrobots.MaxCrawlDelay(time.Second)}},
@@ -397,8 +400,8 @@ func TestContradictions(t *testing.T) {
 			wantFault(t, newError(test.opts...), test.option)
 		}
 	}
-	if err := newError(ignore, collyrobots.HonorDelays(false), collyrobots.TDMRep(true), collyrobots.TDMRep(false)); err != nil {
-		t.Errorf("flags that are off: %v", err)
+	if err := newError(ignore, collyrobots.HonorDelays(true), collyrobots.TDMRep(true), collyrobots.WhenForbidden(collyrobots.DenyAll)); err != nil {
+		t.Errorf("options that apply when the permission has ended: %v", err)
 	}
 }
 

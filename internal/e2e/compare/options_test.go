@@ -70,7 +70,9 @@ var hostChoices = []choice{
 	{10, func(draw) collyrobots.Option { return collyrobots.EnforceUsage(true) }},
 	{8, func(draw) collyrobots.Option { return collyrobots.TDMRep(true) }},
 	{5, func(draw) collyrobots.Option { return collyrobots.EnforceNofollow(true) }},
-	{30, func(draw) collyrobots.Option { return collyrobots.IgnoreRobotsWithPermission() }},
+	{30, func(d draw) collyrobots.Option {
+		return collyrobots.IgnoreRobots(collyrobots.Permission{By: "the owner", Reference: "a contract", Until: time.Now().Add(pick(d, time.Minute, 1000*time.Hour))})
+	}},
 }
 
 // crawlChoices are options that apply to a whole crawl.

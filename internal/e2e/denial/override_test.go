@@ -48,11 +48,11 @@ func testRobotsTxtOption(t *testing.T, start kit.Starter) {
 	})
 }
 
-// TestRobotsTxtAndIgnore checks that RobotsTxt and IgnoreRobotsWithPermission replace each other
+// TestRobotsTxtAndIgnore checks that RobotsTxt and IgnoreRobots replace each other
 // inside ForHosts, and that a dry run denies nothing.
 func TestRobotsTxtAndIgnore(t *testing.T) {
 	file := collyrobots.RobotsTxt([]byte(ownFile))
-	ignore := collyrobots.IgnoreRobotsWithPermission()
+	ignore := kit.IgnoreRobots()
 	for name, test := range map[string]struct {
 		opts   []collyrobots.Option
 		denied bool

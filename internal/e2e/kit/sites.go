@@ -74,6 +74,12 @@ func Training(more ...collyrobots.Option) []collyrobots.Option {
 	return append([]collyrobots.Option{collyrobots.Purpose(usage.TrainAI), collyrobots.EnforceUsage(true), collyrobots.TDMRep(true)}, more...)
 }
 
+// Permitted is a permission that has not ended in any test.
+var Permitted = collyrobots.Permission{By: "the owner", Reference: "a contract", Until: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}
+
+// IgnoreRobots returns the option IgnoreRobots with Permitted.
+func IgnoreRobots() collyrobots.HostOption { return collyrobots.IgnoreRobots(Permitted) }
+
 // Shop returns a site whose pages are found only through its sitemaps.
 func Shop() robotstest.Sites {
 	return robotstest.Sites{

@@ -100,7 +100,7 @@ func testPrivateNetworksDenied(t *testing.T, start kit.Starter) {
 	for _, ignores := range []bool{false, true} {
 		options := []collyrobots.Option{collyrobots.PrivateNetworks(collyrobots.AllowAll), collyrobots.PrivateNetworks(collyrobots.DenyAll)}
 		if ignores {
-			options = append(options, collyrobots.IgnoreRobotsWithPermission())
+			options = append(options, kit.IgnoreRobots())
 		}
 		kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
 			c := start(t, web, nil, options...)

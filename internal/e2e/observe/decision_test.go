@@ -79,7 +79,7 @@ var reasonCases = []struct {
 	{"dropped.test", kit.Drop, report.ReasonUnreachable, nil},
 	{"down.test", kit.Drop, report.ReasonSiteDown, []collyrobots.Option{collyrobots.Dialect(dialect.CocCoc())}},
 	{"slow.test", "User-agent: *\nCrawl-delay: 3600", report.ReasonDelay, []collyrobots.Option{collyrobots.SkipCrawlDelayAbove(time.Minute)}},
-	{"own.test", "User-agent: *\nDisallow: /", report.ReasonIgnored, []collyrobots.Option{collyrobots.IgnoreRobotsWithPermission()}},
+	{"own.test", "User-agent: *\nDisallow: /", report.ReasonIgnored, []collyrobots.Option{kit.IgnoreRobots()}},
 	{"temoto.test", "User-agent: *\nDisallow: /p", report.ReasonRule, []collyrobots.Option{collyrobots.Dialect(dialect.Temoto())}},
 	{"lax.test", 503, report.ReasonNoRobots, []collyrobots.Option{collyrobots.WhenUnreachable(collyrobots.AllowAll)}},
 	{"strict.test", 403, report.ReasonUnreachable, []collyrobots.Option{collyrobots.WhenForbidden(collyrobots.DenyAll)}},

@@ -15,7 +15,7 @@ func TestShadowsWithForHosts(t *testing.T) {
 	rules := "User-agent: *\nDisallow: /\n\nUser-agent: Own\nDisallow: /1\n"
 	web := robotstest.New(t, robotstest.Sites{"ours.test": robotstest.Pages(3, rules), "own.test": robotstest.Pages(3, rules), "a.test": robotstest.Pages(3, kit.NoDenys)})
 	c := kit.Start(t, web, nil, collyrobots.Shadow(dialect.RFC9309(), dialect.Google()),
-		collyrobots.ForHosts("ours.test", collyrobots.IgnoreRobotsWithPermission()),
+		collyrobots.ForHosts("ours.test", kit.IgnoreRobots()),
 		collyrobots.ForHosts("own.test", collyrobots.ProductToken("Own"), collyrobots.Dialect(dialect.Google()))).Follow()
 	c.Impolite = true // by permission, and under another name
 	for _, host := range []string{"ours", "own", "a"} {

@@ -58,7 +58,7 @@ func TestAdaptiveDelayOnTheWire(t *testing.T) {
 			"0s /robots.txt, 0s /0, 2s /1, 4s /2, 6s /3"},
 		{"MaxInFlightPerHost", kit.NoDenys, []collyrobots.Option{collyrobots.AdaptiveDelay(1), collyrobots.MaxInFlightPerHost(2)},
 			"0s /robots.txt, 0s /0, 0s /1, 1s /2, 2s /3"},
-		{"robots.txt is ignored", kit.NoDenys, []collyrobots.Option{collyrobots.AdaptiveDelay(2), collyrobots.IgnoreRobotsWithPermission()},
+		{"robots.txt is ignored", kit.NoDenys, []collyrobots.Option{collyrobots.AdaptiveDelay(2), kit.IgnoreRobots()},
 			"0s /0, 2s /1, 4s /2, 6s /3"},
 		{"a dry run", kit.NoDenys, []collyrobots.Option{collyrobots.AdaptiveDelay(2), collyrobots.DryRun(true)},
 			"0s /robots.txt, 0s /0, 0s /1, 0s /2, 0s /3"},

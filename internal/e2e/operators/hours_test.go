@@ -71,7 +71,7 @@ func TestClosedHost(t *testing.T) {
 		{"ForHosts", []collyrobots.Option{collyrobots.ForHosts("*.test", nights)}, "12h0m0s /robots.txt, 22h0m0s /0, 22h1m0s /1, 22h2m0s /2"},
 		{"ForHosts for another host", []collyrobots.Option{collyrobots.ForHosts("b.test", nights)}, "12h0m0s /robots.txt, 12h1m0s /0, 12h2m0s /1, 12h3m0s /2"},
 		{"ForHosts before the option", []collyrobots.Option{collyrobots.ForHosts("a.test", collyrobots.MaxInFlightPerHost(1)), nights}, "12h0m0s /robots.txt, 22h0m0s /0, 22h1m0s /1, 22h2m0s /2"},
-		{"robots.txt is ignored", []collyrobots.Option{nights, collyrobots.IgnoreRobotsWithPermission(), collyrobots.MinDelay(time.Second)}, "22h0m0s /0, 22h0m1s /1, 22h0m2s /2"},
+		{"robots.txt is ignored", []collyrobots.Option{nights, kit.IgnoreRobots(), collyrobots.MinDelay(time.Second)}, "22h0m0s /0, 22h0m1s /1, 22h0m2s /2"},
 		{"a dry run", []collyrobots.Option{nights, collyrobots.DryRun(true)}, "12h0m0s /robots.txt, 12h0m0s /0, 12h0m0s /1, 12h0m0s /2"},
 		{"MaxInFlightPerHost", []collyrobots.Option{nights, collyrobots.MaxInFlightPerHost(2)}, "12h0m0s /robots.txt, 22h0m0s /0, 22h1m0s /1, 22h2m0s /2"},
 		{"SharedPace", []collyrobots.Option{nights}, "12h0m0s /robots.txt, 22h0m0s /0, 22h1m0s /1, 22h2m0s /2"},

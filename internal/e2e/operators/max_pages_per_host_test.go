@@ -101,7 +101,7 @@ func TestMaxPagesPerHostSurvives(t *testing.T) {
 		t.Skip("checks the URLs of very many hosts in one goroutine")
 	}
 	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.MaxPagesPerHost(3), collyrobots.ForHosts("*.other.test", collyrobots.IgnoreRobotsWithPermission()))
+		c := kit.Start(t, web, nil, collyrobots.MaxPagesPerHost(3), collyrobots.ForHosts("*.other.test", kit.IgnoreRobots()))
 		kit.Must(t, c.Visit("http://a.test/0"))
 		kit.Must(t, c.Visit("http://a.test/1"))
 		time.Sleep(11 * time.Minute)

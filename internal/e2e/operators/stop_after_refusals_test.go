@@ -101,7 +101,7 @@ func TestStopAfterRefusalsSurvives(t *testing.T) {
 		t.Skip("checks the URLs of very many hosts in one goroutine")
 	}
 	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": http.StatusForbidden}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.StopAfterRefusals(1), collyrobots.MaxPagesPerHost(7), collyrobots.ForHosts("*.other.test", collyrobots.IgnoreRobotsWithPermission()))
+		c := kit.Start(t, web, nil, collyrobots.StopAfterRefusals(1), collyrobots.MaxPagesPerHost(7), collyrobots.ForHosts("*.other.test", kit.IgnoreRobots()))
 		c.Visit("http://a.test/")
 		time.Sleep(11 * time.Minute)
 		forgetIdleHosts(t, c.Robots, "a.test")
@@ -210,7 +210,7 @@ func unruled(t *testing.T, transport *http.Transport, opts ...collyrobots.Option
 	t.Helper()
 	c := colly.NewCollector()
 	c.WithTransport(transport)
-	robots, err := collyrobots.WithRobots(c, append(opts, collyrobots.IgnoreRobotsWithPermission(), collyrobots.Logger(slog.New(slog.DiscardHandler)))...)
+	robots, err := collyrobots.WithRobots(c, append(opts, kit.IgnoreRobots(), collyrobots.Logger(slog.New(slog.DiscardHandler)))...)
 	kit.Must(t, err)
 	t.Cleanup(func() { robots.Close() })
 	return c, robots

@@ -246,7 +246,7 @@ func TestUsageForHosts(t *testing.T) {
 		collyrobots.ForHosts("*", collyrobots.EnforceUsage(true)),
 		collyrobots.ForHosts("a.test", collyrobots.EnforceUsage(false)),
 		collyrobots.ForHosts("b.test", collyrobots.Purpose(usage.Search)),
-		collyrobots.ForHosts("c.test", collyrobots.IgnoreRobotsWithPermission()))
+		collyrobots.ForHosts("c.test", kit.IgnoreRobots()))
 	c.Impolite = true
 	for _, host := range []string{"a", "b", "c", "d"} {
 		c.Visit("http://" + host + ".test/")

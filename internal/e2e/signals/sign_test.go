@@ -560,7 +560,7 @@ func TestCard(t *testing.T) {
 		},
 		{
 			name: "a host that is not obeyed",
-			opts: []collyrobots.Option{collyrobots.ForHosts("a.test", collyrobots.IgnoreRobotsWithPermission())},
+			opts: []collyrobots.Option{collyrobots.ForHosts("a.test", kit.IgnoreRobots())},
 			want: webbotauth.Bot{ProductToken: "ExampleBot", RateControl: "status 429 or 503, with Retry-After or without"},
 		},
 		{

@@ -295,7 +295,7 @@ func TestLightAndDark(t *testing.T) {
 
 // TestAThousandHosts checks that the search finds one host among a thousand.
 func TestAThousandHosts(t *testing.T) {
-	c := newCrawl(t, robotstest.Sites{"a.test": {"/": http.StatusOK}}, collyrobots.IgnoreRobotsWithPermission())
+	c := newCrawl(t, robotstest.Sites{"a.test": {"/": http.StatusOK}}, collyrobots.IgnoreRobots(collyrobots.Permission{By: "the owner", Reference: "a contract", Until: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)}))
 	for i := range 1000 {
 		if _, err := c.robots.Check(t.Context(), fmt.Sprintf("http://h%d.test/", i)); err != nil {
 			t.Fatal(err)

@@ -7,7 +7,6 @@ require (
 	github.com/gocolly/colly/v2 v2.3.0
 	github.com/maypok86/otter/v2 v2.4.0
 	github.com/temoto/robotstxt v1.1.2
-	go.uber.org/goleak v1.3.0
 	golang.org/x/net v0.58.0
 	golang.org/x/time v0.15.0
 )

@@ -10,7 +10,6 @@ require github.com/collyrobots/collyrobots v0.1.0
 
 require (
 	github.com/gocolly/colly/v2 v2.3.0
-	go.uber.org/goleak v1.3.0
 	golang.org/x/mod v0.40.0
 )
 

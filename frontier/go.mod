@@ -8,7 +8,6 @@ require (
 	github.com/cockroachdb/pebble/v2 v2.1.7
 	github.com/collyrobots/collyrobots v0.1.0
 	github.com/gocolly/colly/v2 v2.3.0
-	go.uber.org/goleak v1.3.0
 )
 
 require (

@@ -4,8 +4,6 @@ go 1.25.0
 
 replace github.com/collyrobots/collyrobots => ..
 
-replace github.com/collyrobots/collyrobots/audit => ../audit
-
 replace github.com/collyrobots/collyrobots/store/redisstore => ../store/redisstore
 
 require (
@@ -14,7 +12,6 @@ require (
 	github.com/collyrobots/collyrobots/store/redisstore v0.1.0
 	github.com/gocolly/colly/v2 v2.3.0
 	github.com/redis/go-redis/v9 v9.22.0
-	go.uber.org/goleak v1.3.0
 )
 
 require (

@@ -13,12 +13,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/collyrobots/collyrobots/internal/leaktest"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // onBoth runs f with a web in a bubble and with one on the loopback interface.
 func onBoth(t *testing.T, sites robotstest.Sites, f func(t *testing.T, web *robotstest.Web)) {

@@ -3,13 +3,12 @@ package store_test
 import (
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"github.com/collyrobots/collyrobots/internal/leaktest"
 	"github.com/collyrobots/collyrobots/store"
 	"github.com/collyrobots/collyrobots/store/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func TestMemory(t *testing.T) {
 	storetest.Run(t, func(*testing.T) store.Store { return store.NewMemory() })

@@ -12,15 +12,15 @@ import (
 	"testing/synctest"
 
 	"github.com/gocolly/colly/v2"
-	"go.uber.org/goleak"
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/dialect"
+	"github.com/collyrobots/collyrobots/internal/leaktest"
 	"github.com/collyrobots/collyrobots/report"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // newCrawl returns a collector for a web, its plugin, and the handler of the plugin's page.
 func newCrawl(t testing.TB, sites robotstest.Sites, options ...collyrobots.Option) (*collyrobots.Collector, *collyrobots.Plugin, *Page) {

@@ -16,7 +16,6 @@ require (
 	github.com/collyrobots/collyrobots v0.1.0
 	github.com/collyrobots/collyrobots/frontier v0.1.0
 	github.com/gocolly/colly/v2 v2.3.0
-	go.uber.org/goleak v1.3.0
 )
 
 require (

@@ -13,12 +13,12 @@ import (
 	"testing/synctest"
 
 	"github.com/gocolly/colly/v2"
-	"go.uber.org/goleak"
 
 	"github.com/collyrobots/collyrobots/internal/backend"
+	"github.com/collyrobots/collyrobots/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // redirecting returns a server that redirects / to /end and /hang to /slow, and never answers
 // /slow.

@@ -13,7 +13,6 @@ require (
 	github.com/collyrobots/collyrobots v0.1.0
 	github.com/collyrobots/collyrobots/audit v0.1.0
 	github.com/gocolly/colly/v2 v2.3.0
-	go.uber.org/goleak v1.3.0
 )
 
 require golang.org/x/mod v0.40.0 // indirect

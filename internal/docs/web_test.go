@@ -15,8 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
+	"github.com/collyrobots/collyrobots/internal/leaktest"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -120,7 +119,7 @@ func slowly(page string) http.HandlerFunc {
 	}
 }
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // A web serves the sites on the loopback interface, behind a proxy that connects every host and
 // port to them.

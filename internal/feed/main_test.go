@@ -3,7 +3,7 @@ package feed
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/collyrobots/collyrobots/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }

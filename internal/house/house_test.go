@@ -179,7 +179,8 @@ const importRules = `
 	# Output for people, and robots.txt files that were read.
 	cmd/collyrobots/internal/term:     golang.org/x/term golang.org/x/text/width !net/http !log
 	cmd/collyrobots/internal/robotsfile: ./dialect
-	internal/tooltest: ./robotstest go.uber.org/goleak
+	internal/leaktest:
+	internal/tooltest: ./robotstest ./internal/leaktest
 
 	# From a robots.txt to its faults.
 	cmd/collyrobots/internal/lint:     ./dialect ./usage !io !os !net/http !log !regexp

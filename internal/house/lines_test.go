@@ -24,7 +24,7 @@ var budget = map[string]lines{
 	"audit":               {product: 4350, tests: 5850},
 	"cmd/collyrobots":     {product: 10950, tests: 7350},
 	"examples/more":       {product: 600, tests: 500},
-	"frontier":            {product: 3550, tests: 2850},
+	"frontier":            {product: 3550, tests: 2900},
 	"hostqueue":           {product: 1600, tests: 1800},
 	"internal/benchmarks": {product: 800, tests: 2500},
 	"internal/interop":    {product: 200, tests: 2700},

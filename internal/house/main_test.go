@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/collyrobots/collyrobots/internal/leaktest"
 )
 
 // TestMain runs the tests in the root of the module, so that the names of files are relative to it.
@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 // must ends the test if err is not nil.

@@ -25,7 +25,6 @@ require (
 	github.com/transparency-dev/merkle v0.0.2
 	github.com/transparency-dev/tessera v1.0.4
 	github.com/yaronf/httpsign v0.3.1
-	go.uber.org/goleak v1.3.0
 	golang.org/x/mod v0.40.0
 )
 

@@ -17,8 +17,7 @@ import (
 	"sync"
 	"testing"
 
-	"go.uber.org/goleak"
-
+	"github.com/collyrobots/collyrobots/internal/leaktest"
 	"github.com/collyrobots/collyrobots/robotstest"
 )
 
@@ -37,12 +36,12 @@ func MainOf(m *testing.M, programFolder string, args ...string) {
 
 // Main is the TestMain of a program. It runs the tests, and fails if they leave a goroutine behind.
 func Main(m *testing.M) {
+	before := leaktest.Count()
 	status := m.Run()
 	if file, err := program(); err == nil {
 		os.RemoveAll(filepath.Dir(file))
 	}
-	if err := goleak.Find(); err != nil && status == 0 {
-		fmt.Println(err)
+	if status == 0 && leaktest.Leaks(before) {
 		status = 1
 	}
 	os.Exit(status)

@@ -9,7 +9,6 @@ require (
 	github.com/gocolly/colly/v2 v2.3.0
 	github.com/prometheus/client_golang v1.24.1
 	github.com/prometheus/client_model v0.6.3
-	go.uber.org/goleak v1.3.0
 )
 
 require (

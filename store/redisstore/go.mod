@@ -36,5 +36,4 @@ require (
 	github.com/collyrobots/collyrobots v0.1.0
 	github.com/gocolly/colly/v2 v2.3.0
 	github.com/redis/go-redis/v9 v9.22.0
-	go.uber.org/goleak v1.3.0
 )

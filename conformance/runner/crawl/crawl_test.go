@@ -6,13 +6,12 @@ import (
 	"slices"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/collyrobots/collyrobots/conformance"
 	"github.com/collyrobots/collyrobots/conformance/runner"
+	"github.com/collyrobots/collyrobots/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // TestOwn runs all fetch cases on the plugin.
 func TestOwn(t *testing.T) {

@@ -4,7 +4,7 @@ package sitemaps
 import (
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/collyrobots/collyrobots/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }

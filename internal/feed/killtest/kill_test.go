@@ -20,14 +20,14 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"github.com/collyrobots/collyrobots/internal/leaktest"
 )
 
 func TestMain(m *testing.M) {
 	if job := os.Getenv(spiderVariable); job != "" {
 		os.Exit(spiderMain(job))
 	}
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }
 
 // These environment variables configure the test: the number of rounds, the seed of the first

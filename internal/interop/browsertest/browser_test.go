@@ -18,10 +18,10 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
-	"go.uber.org/goleak"
+	"github.com/collyrobots/collyrobots/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // chromium returns the path of a Chromium. If there is none, it skips the test.
 func chromium(t *testing.T) string {

@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 	"testing"
 
-	"go.uber.org/goleak"
+	"github.com/collyrobots/collyrobots/internal/leaktest"
 )
 
 // TestMain lets the heap grow more than usual, up to 7 GB, because the garbage collector would
@@ -17,5 +17,5 @@ func TestMain(m *testing.M) {
 	}
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(7 << 30)
-	goleak.VerifyTestMain(m)
+	leaktest.Main(m)
 }

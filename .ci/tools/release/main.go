@@ -4,10 +4,11 @@
 //
 //	go run ./release              check that programs can use the modules
 //	go run ./release -n           check only that the modules and their packages are found
-//	go run ./release -set v0.2.0  set the version that they require
+//	go run ./release -set         make them require the versions in .ci/versions
 //	go run ./release -tags        print the tags of a release, in the order to push them
 //	go run ./release -strip       remove the replace directives that go install does not accept
 //
+// The file .ci/versions has the version of each module.
 // A module is published if it has a package that other modules can import, or a program below the
 // folder cmd. The command writes only to a temporary folder, except with -set and -strip, which
 // change go.mod files.
@@ -20,54 +21,49 @@ import (
 	"strings"
 
 	"golang.org/x/mod/modfile"
-	"golang.org/x/mod/semver"
 )
 
 func main() {
 	root := flag.String("root", "../..", "the `folder` of the main module")
 	load := flag.Bool("n", false, "load the packages, but compile and run nothing")
-	set := flag.String("set", "", "set the `version` that the published modules require of each other")
+	set := flag.Bool("set", false, "make the published modules require the versions in .ci/versions of each other")
 	tags := flag.Bool("tags", false, "print the tags of a release")
 	strip := flag.Bool("strip", false, "remove the replace directives of the modules with programs")
 	flag.Parse()
-	if err := run(*root, *set, *load, *tags, *strip); err != nil {
+	if err := run(*root, *load, *set, *tags, *strip); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
 }
 
-func run(root, set string, load, tags, strip bool) error {
+func run(root string, load, set, tags, strip bool) error {
 	modules, err := published(root)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if set != "" {
-		return setVersion(modules, set)
-	}
-	if strip {
+	case set:
+		return requireVersions(modules)
+	case strip:
 		return stripAll(modules)
 	}
-	version, err := versionOf(modules)
+	err = checkVersions(modules)
 	if err != nil {
 		return err
 	}
 	if tags {
 		for _, m := range modules {
-			fmt.Println(m.tag(version))
+			fmt.Println(m.tag())
 		}
 		return nil
 	}
-	return prove(modules, version, load)
+	return prove(modules, load)
 }
 
-// setVersion sets the version that the modules require of each other.
-func setVersion(modules []*mod, version string) error {
-	if !semver.IsValid(version) || semver.Canonical(version) != version {
-		return fmt.Errorf("%q is not a version such as v1.2.3", version)
-	}
+// requireVersions makes the modules require the versions of each other.
+func requireVersions(modules []*mod) error {
 	for _, m := range modules {
 		for _, r := range m.requiresOf(modules) {
-			if err := m.file.AddRequire(r.Mod.Path, version); err != nil {
+			if err := m.file.AddRequire(r.Mod.Path, find(modules, r.Mod.Path).version); err != nil {
 				return err
 			}
 		}
@@ -93,35 +89,25 @@ func stripAll(modules []*mod) error {
 	return nil
 }
 
-// versionOf returns the version that the modules require of each other. It fails if they require
-// different versions or a version that a tag cannot have, or if they have replace directives for
-// other modules, which have no effect in the programs of users.
-func versionOf(modules []*mod) (string, error) {
-	version := ""
+// checkVersions fails if a module requires a version of another one that is not its next, or if it has
+// replace directives for other modules, which have no effect in the programs of users.
+func checkVersions(modules []*mod) error {
 	var faults []string
 	for _, m := range modules {
 		for _, r := range m.requiresOf(modules) {
-			if version == "" {
-				version = r.Mod.Version
-			}
-			switch v := r.Mod.Version; {
-			case v == "v0.0.0" || semver.Prerelease(v) != "" && strings.Count(v, "-") > 1:
-				faults = append(faults, fmt.Sprintf("%s requires %s %s, which no tag can name", m.path, r.Mod.Path, v))
-			case v != version:
-				faults = append(faults, fmt.Sprintf("%s requires %s %s, but another module requires %s", m.path, r.Mod.Path, v, version))
+			want := find(modules, r.Mod.Path).version
+			if r.Mod.Version != want {
+				faults = append(faults, fmt.Sprintf("%s requires %s %s, want %s", m.path, r.Mod.Path, r.Mod.Version, want))
 			}
 		}
 		for _, r := range m.file.Replace {
-			if !isOneOf(modules, r.Old.Path) {
+			if find(modules, r.Old.Path) == nil {
 				faults = append(faults, fmt.Sprintf("%s replaces %s, which has no effect for its users", m.path, r.Old.Path))
 			}
 		}
 	}
-	switch {
-	case len(faults) > 0:
-		return "", fmt.Errorf("%s\nRELEASING.md says how to set versions", strings.Join(faults, "\n"))
-	case version == "":
-		return "v0.0.1", nil // no module requires another, so any version is right
+	if len(faults) > 0 {
+		return fmt.Errorf("%s\nRELEASING.md says how to set versions", strings.Join(faults, "\n"))
 	}
-	return version, nil
+	return nil
 }

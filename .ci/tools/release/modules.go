@@ -6,11 +6,13 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/semver"
 )
 
 // mod is a published module of this repository.
@@ -18,6 +20,7 @@ type mod struct {
 	path     string // the module path
 	dir      string
 	folder   string // dir relative to the root of the repository; "" for the main module
+	version  string // of the next release
 	file     *modfile.File
 	packages []string // the import paths of the packages that other modules can import
 	programs []string // the import paths of the programs below the folder cmd
@@ -45,21 +48,21 @@ func (m *mod) published() ([]byte, error) {
 	return modfile.Format(file.Syntax), nil
 }
 
-// tag returns the name of the tag that publishes a version of m.
-func (m *mod) tag(version string) string {
-	if m.folder == "" {
-		return version
+// tag returns the name of the tag that publishes m.
+func (m *mod) tag() string { return path.Join(m.folder, m.version) }
+
+// find returns the module with a path, or nil if there is none.
+func find(modules []*mod, path string) *mod {
+	i := slices.IndexFunc(modules, func(m *mod) bool { return m.path == path })
+	if i < 0 {
+		return nil
 	}
-	return m.folder + "/" + version
+	return modules[i]
 }
 
 // requiresOf returns the requirements of m that are in modules.
 func (m *mod) requiresOf(modules []*mod) []*modfile.Require {
-	return slices.DeleteFunc(slices.Clone(m.file.Require), func(r *modfile.Require) bool { return !isOneOf(modules, r.Mod.Path) })
-}
-
-func isOneOf(modules []*mod, path string) bool {
-	return slices.ContainsFunc(modules, func(m *mod) bool { return m.path == path })
+	return slices.DeleteFunc(slices.Clone(m.file.Require), func(r *modfile.Require) bool { return find(modules, r.Mod.Path) == nil })
 }
 
 // published returns the published modules below root. A module comes after the modules that it
@@ -85,7 +88,36 @@ func published(root string) ([]*mod, error) {
 		}
 		return err
 	})
-	return sorted(modules), err
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(filepath.Join(root, ".ci", "versions"))
+	if err != nil {
+		return nil, err
+	}
+	return sorted(modules), setVersions(modules, string(text))
+}
+
+// setVersions sets the version of each module. Each line of text that is not empty or a comment has the
+// folder of a module and its version.
+func setVersions(modules []*mod, text string) error {
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+			continue
+		}
+		i := slices.IndexFunc(modules, func(m *mod) bool { return path.Join(".", m.folder) == fields[0] })
+		if len(fields) != 2 || i < 0 || !semver.IsValid(fields[1]) || semver.Canonical(fields[1]) != fields[1] {
+			return fmt.Errorf("%q is not the folder of a published module and a version such as v1.2.3", strings.TrimSpace(line))
+		}
+		modules[i].version = fields[1]
+	}
+	for _, m := range modules {
+		if m.version == "" {
+			return fmt.Errorf(".ci/versions has no version of %s", m.path)
+		}
+	}
+	return nil
 }
 
 // read returns the module in dir.
@@ -139,7 +171,7 @@ func sorted(modules []*mod) []*mod {
 	for len(order) < len(modules) {
 		n := len(order)
 		for _, m := range modules {
-			ready := !slices.ContainsFunc(m.requiresOf(modules), func(r *modfile.Require) bool { return !isOneOf(order, r.Mod.Path) })
+			ready := !slices.ContainsFunc(m.requiresOf(modules), func(r *modfile.Require) bool { return find(order, r.Mod.Path) == nil })
 			if ready && !slices.Contains(order, m) {
 				order = append(order, m)
 			}

@@ -25,7 +25,7 @@ var use []byte
 // prove builds a program for each module that requires only this module. It also builds and runs a
 // program that requires all modules, and installs and runs the programs of the modules. If load is
 // true, it only downloads the modules and loads their packages: it compiles and runs nothing.
-func prove(modules []*mod, v string, load bool) (err error) {
+func prove(modules []*mod, load bool) (err error) {
 	tmp, err := os.MkdirTemp("", "release")
 	if err != nil {
 		return err
@@ -36,7 +36,7 @@ func prove(modules []*mod, v string, load bool) (err error) {
 		}
 	}()
 	for _, m := range modules {
-		if err := serve(filepath.Join(tmp, "proxy"), m, v); err != nil {
+		if err := serve(filepath.Join(tmp, "proxy"), m); err != nil {
 			return fmt.Errorf("%s: %w", m.path, err)
 		}
 	}
@@ -48,13 +48,13 @@ func prove(modules []*mod, v string, load bool) (err error) {
 		if len(m.packages) == 0 {
 			continue
 		}
-		program := scratch{dir: filepath.Join(tmp, fmt.Sprint("alone", i)), requires: modules[i : i+1], version: v, env: env, load: load}
+		program := scratch{dir: filepath.Join(tmp, fmt.Sprint("alone", i)), requires: modules[i : i+1], env: env, load: load}
 		if err := program.build(modules); err != nil {
 			return fmt.Errorf("a program that requires only %s: %w", m.path, err)
 		}
-		fmt.Println("ok: a program can require", m.path, v)
+		fmt.Println("ok: a program can require", m.path, m.version)
 	}
-	all := scratch{dir: filepath.Join(tmp, "all"), requires: modules, version: v, env: env, load: load}
+	all := scratch{dir: filepath.Join(tmp, "all"), requires: modules, env: env, load: load}
 	if err := all.build(modules); err != nil {
 		return fmt.Errorf("a program that requires all modules: %w", err)
 	}
@@ -66,11 +66,11 @@ func prove(modules []*mod, v string, load bool) (err error) {
 	fmt.Println("ok: a program can require all modules")
 	for _, m := range modules {
 		for _, name := range m.programs {
-			bin := scratch{dir: filepath.Join(tmp, "bin"), version: v, env: env, load: load}
-			if err := bin.install(name); err != nil {
+			bin := scratch{dir: filepath.Join(tmp, "bin"), env: env, load: load}
+			if err := bin.install(name, m.version); err != nil {
 				return fmt.Errorf("go install %s: %w", name, err)
 			}
-			fmt.Printf("ok: go install %s@%s\n", name, v)
+			fmt.Printf("ok: go install %s@%s\n", name, m.version)
 		}
 	}
 	return nil
@@ -79,12 +79,12 @@ func prove(modules []*mod, v string, load bool) (err error) {
 // install installs a program into the folder of s, as users do, and runs its command version. The
 // modules that it needs are in the module cache, or the go.sum files of this repository have their
 // checksums, so the checksum database is not asked.
-func (s scratch) install(name string) error {
+func (s scratch) install(name, version string) error {
 	if err := os.Mkdir(s.dir, 0o755); err != nil {
 		return err
 	}
 	s.env = append(slices.Clip(s.env), "GOBIN="+s.dir, "GONOSUMDB=*")
-	err := s.goCommand("install", name+"@"+s.version)
+	err := s.goCommand("install", name+"@"+version)
 	if err != nil || s.load {
 		return err
 	}
@@ -93,14 +93,15 @@ func (s scratch) install(name string) error {
 		return fmt.Errorf("%v was installed, want one program: %w", files, err)
 	}
 	out, err := exec.Command(files[0], "version").Output()
-	if want := path.Base(name) + " " + s.version + " "; err != nil || !strings.HasPrefix(string(out), want) {
+	if want := path.Base(name) + " " + version + " "; err != nil || !strings.HasPrefix(string(out), want) {
 		return fmt.Errorf("%s version prints %q (%v), want %q at its beginning", path.Base(name), out, err, want)
 	}
 	return nil
 }
 
-// serve adds version v of m to the folder of a module proxy.
-func serve(proxy string, m *mod, v string) error {
+// serve adds m to the folder of a module proxy.
+func serve(proxy string, m *mod) error {
+	v := m.version
 	path, err := module.EscapePath(m.path)
 	if err != nil {
 		return err
@@ -209,7 +210,6 @@ func fileURL(dir string) string {
 type scratch struct {
 	dir      string
 	requires []*mod
-	version  string
 	env      []string
 	load     bool // load packages, but compile nothing
 }
@@ -226,7 +226,7 @@ func (s scratch) build(modules []*mod) error {
 	goMod := fmt.Sprintf("module example.com/scratch\n\ngo %s\n", goVersion)
 	imports := "package main\n\nimport (\n"
 	for _, m := range s.requires {
-		goMod += fmt.Sprintf("\nrequire %s %s\n", m.path, s.version)
+		goMod += fmt.Sprintf("\nrequire %s %s\n", m.path, m.version)
 		for _, name := range m.packages {
 			imports += fmt.Sprintf("\t_ %q\n", name)
 		}

@@ -23,7 +23,8 @@ import (
 const cardUsage = `Usage: collyrobots card [flags]
 
 Prints the Signature Agent Card of a crawler, which describes it to the owners of sites, or with -html
-a web page with the same facts. Publish the page under the URL in the User-Agent of the crawler.
+a web page with the same facts. Publish the page under the URL in the User-Agent of the crawler. With
+-addresses, it prints the list of the IP addresses of the crawler instead.
 
 The exit status is 0, or 2 if a flag has a fault.`
 
@@ -37,6 +38,8 @@ type cardFlags struct {
 	delay    time.Duration
 	key      string // a file
 	html     bool
+
+	addresses string // a file
 }
 
 // runCard runs the command card.
@@ -46,6 +49,9 @@ func runCard(_ context.Context, args []string, _ io.Reader, stdout, stderr io.Wr
 	f.define(flags)
 	if err := cli.ParseOnly(flags, cardUsage, args, stderr); err != nil {
 		return cli.Fail(stderr, "card", err)
+	}
+	if f.addresses != "" && flags.NFlag() > 1 {
+		return cli.Fail(stderr, "card", errors.New("-addresses prints a list of addresses, so no other flag has an effect"))
 	}
 	text, err := f.text()
 	if err == nil && f.key != "" {
@@ -70,15 +76,19 @@ func (f *cardFlags) define(flags *flag.FlagSet) {
 	flags.StringVar(&f.card.Page, "page", "", "https `URL` of the page about the crawler")
 	flags.StringVar(&f.card.ID, "id", "", "https `URL` at which the card is served")
 	flags.StringVar(&f.card.KeySet, "keys", "", "https `URL` of the directory with the public keys of the crawler")
-	flags.StringVar(&f.card.Bot.Addresses, "addresses", "", "https `URL` of the list of the IP addresses of the crawler")
+	flags.StringVar(&f.card.Bot.Addresses, "address-list", "", "https `URL` of the list of the IP addresses of the crawler")
+	flags.StringVar(&f.addresses, "addresses", "", "print the list of the IP addresses in this `file`, one address or prefix in a line; no other flag may be given")
 	flags.StringVar(&f.key, "key", "", "PEM `file` with the Ed25519 key that signs the requests; its ID is printed to standard error")
 	flags.TextVar(&f.dialect, "dialect", dialect.RFC9309(), "the crawler reads robots.txt in this `dialect`: "+term.List(dialect.All()))
 	flags.DurationVar(&f.delay, "delay", 0, "minimum delay between two requests to one host")
 	flags.BoolVar(&f.html, "html", false, "print the web page instead of the card")
 }
 
-// text returns the card or the page.
+// text returns the list of addresses, the card or the page.
 func (f *cardFlags) text() ([]byte, error) {
+	if f.addresses != "" {
+		return readAddresses(f.addresses, time.Now())
+	}
 	card, err := f.build()
 	if err != nil {
 		return nil, err

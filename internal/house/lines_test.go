@@ -22,7 +22,7 @@ var budget = map[string]lines{
 	".":                   {product: 54000, tests: 64800},
 	".ci/tools":           {product: 1000, tests: 300},
 	"audit":               {product: 4350, tests: 5850},
-	"cmd/collyrobots":     {product: 10950, tests: 7350},
+	"cmd/collyrobots":     {product: 11000, tests: 7450},
 	"examples/more":       {product: 600, tests: 500},
 	"frontier":            {product: 3550, tests: 2900},
 	"hostqueue":           {product: 1600, tests: 1800},

@@ -95,6 +95,62 @@ func testMaxPages(t *testing.T, start kit.Starter) {
 	}
 }
 
+// TestMaxPagesCounts checks what MaxPages counts beside the pages of one collector: the pages of sitemaps,
+// turns, and a page that is redirected to another host once. It does not count sitemaps, pages from the
+// cache, and turns that were not used.
+func TestMaxPagesCounts(t *testing.T) {
+	sites := robotstest.Sites{
+		"a.test": {"/robots.txt": kit.NoDenys + "Sitemap: http://a.test/s.xml\n", "/s.xml": robotstest.Sitemap("http://a.test/1", "http://a.test/2"), "*": robotstest.Page()},
+		"b.test": {"/robots.txt": kit.NoDenys, "/moved": robotstest.Redirect("http://c.test/new"), "*": robotstest.Page()},
+		"c.test": {"/robots.txt": kit.NoDenys, "*": robotstest.Page()},
+	}
+	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, []colly.CollectorOption{colly.CacheDir(t.TempDir()), colly.AllowURLRevisit()},
+			collyrobots.MaxPages(7), collyrobots.FollowSitemaps(collyrobots.Feed{}))
+		for range 3 { // the second and the third time from the cache
+			kit.Must(t, c.Visit("http://a.test/"))
+		}
+		c.Wait() // with the sitemap, 3 pages
+		kit.Must(t, c.Visit("http://b.test/moved"))
+		for i := range 3 {
+			turn, err := c.Robots.Acquire(t.Context(), kit.NewRequest(t, fmt.Sprint("http://b.test/turn", i)))
+			kit.Must(t, err)
+			if i == 0 {
+				turn.Failed(collyrobots.ErrNotSent)
+				continue
+			}
+			turn.Answered(200, nil)
+			turn.End()
+		}
+		kit.Must(t, c.Visit("http://c.test/last"))
+		err := c.Visit("http://c.test/beyond")
+		var denied *collyrobots.DeniedError
+		if !errors.As(err, &denied) || denied.Decision.MaxPages != 7 || denied.Decision.Reason != report.ReasonBudget {
+			t.Errorf("beyond the limit: %v", err)
+		}
+	})
+}
+
+// TestMaxPagesWithFrontier checks that the next run counts from zero, and continues with the pages that the
+// limit has left.
+func TestMaxPagesWithFrontier(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "*": robotstest.Page()}, "b.test": {"/robots.txt": kit.NoDenys, "*": robotstest.Page()}}, func(t *testing.T, web *robotstest.Web) {
+		pages := kit.NewMemoryStore()
+		for run, want := range []int{3, 6, 8, 8} {
+			c := kit.Start(t, web, kit.Async, collyrobots.MaxPages(3), collyrobots.Frontier(pages))
+			for i := range 8 {
+				c.Visit(fmt.Sprintf("http://%c.test/%d", 'a'+i%2, i))
+			}
+			c.Wait()
+			if n := countPages(web.Log("")); n != want {
+				t.Errorf("run %d: %d pages were sent in all runs, want %d", run, n, want)
+			}
+			kit.Must(t, c.Robots.Close())
+			pages = pages.Reopen()
+		}
+	})
+}
+
 // TestMaxPagesPerHostSurvives checks that the count survives when the registry forgets the host.
 func TestMaxPagesPerHostSurvives(t *testing.T) {
 	if kit.UnderRace {

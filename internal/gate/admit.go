@@ -192,7 +192,7 @@ func (g *Gate) startAllowed(ctx context.Context, q *Request, direct bool) error 
 		if s != exchange.Unread {
 			return s
 		}
-		if q.verdict.Reader != nil && q.verdict.Policy.MayServe(q.now) {
+		if q.verdict.Policy.MayServe(q.now) {
 			return exchange.Same
 		}
 		q.GiveBack()

@@ -203,9 +203,9 @@ func (p *Policy) Fresh(now time.Time) bool { return p != nil && instantOf(now) <
 // MayServe reports whether p, which has expired, may still be used at now while another caller
 // fetches the file again. The period is as long as a fetch may take, so that no caller uses an old
 // copy for long. A policy that allows nothing is not used: the caller should wait for the fetch
-// instead. MayServe reports false if p is nil.
+// instead. MayServe reports false if p is nil, or if no file was read for it, as for IgnoredUntil.
 func (p *Policy) MayServe(now time.Time) bool {
-	return p != nil && p.RobotsStatus >= NoRobots && instantOf(now) < p.expires.add(FetchLimit)
+	return p != nil && p.tried() != 0 && p.RobotsStatus >= NoRobots && instantOf(now) < p.expires.add(FetchLimit)
 }
 
 // MayDecide reports whether p, which has expired, may still be used at now for a request to a host

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/collyrobots/collyrobots/cmd/collyrobots/internal/term"
 )
 
 // An addressList is a list of the IP addresses of a crawler, in the format of
@@ -46,10 +48,7 @@ func readAddresses(file string, now time.Time) ([]byte, error) {
 	sum := sha256.Sum256(content)
 	list := addressList{FormatVersion: "1.0", SyncToken: hex.EncodeToString(sum[:16]), CreationTime: now.UTC().Truncate(time.Second), Prefixes: prefixes}
 	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	err = encoder.Encode(list)
+	err = term.JSON(&out, list)
 	return out.Bytes(), err
 }
 

@@ -9,8 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"runtime/pprof"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +16,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	redisserver "github.com/alicebob/miniredis/v2/server"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/collyrobots/collyrobots/robotstest"
 )
 
 // TestMain runs the tests. Worker processes also begin here, because a worker is the test binary
@@ -28,21 +28,7 @@ func TestMain(m *testing.M) {
 		os.Exit(work(text))
 	}
 	flag.Parse()
-	os.Exit(tested(m))
-}
-
-// tested runs the tests and returns the status. It is not 0 if the tests leave a goroutine behind.
-func tested(m *testing.M) int {
-	before := runtime.NumGoroutine()
-	status := m.Run()
-	for wait := time.Millisecond; status == 0 && runtime.NumGoroutine() > before; wait *= 2 {
-		if wait > 4*time.Second {
-			pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
-			status = 1
-		}
-		time.Sleep(wait)
-	}
-	return status
+	robotstest.Main(m)
 }
 
 // quiet is a logger for go-redis that drops everything. Otherwise, go-redis would log each failed

@@ -13,12 +13,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"runtime/pprof"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/collyrobots/collyrobots/robotstest"
 )
 
 func TestMain(m *testing.M) {
@@ -33,21 +34,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	os.Exit(run(m))
-}
-
-// run runs the tests and returns the status. It is not 0 if the tests leave a goroutine behind.
-func run(m *testing.M) int {
-	before := runtime.NumGoroutine()
-	status := m.Run()
-	for wait := time.Millisecond; status == 0 && runtime.NumGoroutine() > before; wait *= 2 {
-		if wait > 4*time.Second {
-			pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
-			status = 1
-		}
-		time.Sleep(wait)
-	}
-	return status
+	robotstest.Main(m)
 }
 
 // These flags configure the test, for example to repeat a round: -rounds 1 -seed 7.

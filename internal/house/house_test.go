@@ -156,7 +156,7 @@ const importRules = `
 	audit/internal/tiles: golang.org/x/mod/sumdb/tlog !net !log
 
 	# A web in memory for the tests of any spider.
-	robotstest:        ./dialect
+	robotstest:        ./dialect ./internal/leaktest
 	robotstest/web.go: golang.org/x/net/http2
 
 	# A simulation of many processes that uses the real pace.

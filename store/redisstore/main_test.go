@@ -4,13 +4,12 @@ import (
 	"context"
 	"flag"
 	"os"
-	"runtime"
-	"runtime/pprof"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/collyrobots/collyrobots/robotstest"
 )
 
 // TestMain runs the tests. Worker processes also begin here, because a worker is the test binary
@@ -22,21 +21,7 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	_ = flag.Set("test.parallel", "6") // the tests spend most of their time waiting
-	os.Exit(run(m))
-}
-
-// run runs the tests and returns the status. It is not 0 if the tests leave a goroutine behind.
-func run(m *testing.M) int {
-	before := runtime.NumGoroutine()
-	status := m.Run()
-	for wait := time.Millisecond; status == 0 && runtime.NumGoroutine() > before; wait *= 2 {
-		if wait > 4*time.Second {
-			pprof.Lookup("goroutine").WriteTo(os.Stderr, 1)
-			status = 1
-		}
-		time.Sleep(wait)
-	}
-	return status
+	robotstest.Main(m)
 }
 
 // quiet is a logger for go-redis that drops everything. Otherwise, go-redis would log each failed

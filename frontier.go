@@ -155,12 +155,13 @@ const (
 // mustReturn reports whether q, the request of a recorded page, goes back to the urlstore.Store instead of
 // waiting for its host here.
 func (f *frontier) mustReturn(q *gate.Request) bool {
-	if !q.BusyFor(farAway) {
+	isPaused := q.IsPaused()
+	if !isPaused && !q.BusyFor(farAway) {
 		return false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.out) >= crowd && !f.broken
+	return (isPaused || len(f.out) >= crowd) && !f.broken
 }
 
 // goOnUnrecorded returns the attempt to fetch a page that could not be recorded. The pages that

@@ -42,6 +42,7 @@ const (
 	SourceBackOff     DelaySource = "back_off"     // responses with status 429 or 503
 	SourceRetryAfter  DelaySource = "retry_after"  // the Retry-After header of such a response
 	SourceMaxRate     DelaySource = "max_rate"     // the option MaxRate; pages wait for the rate of all hosts together
+	SourcePaused      DelaySource = "paused"       // Plugin.Pause; nothing is sent until Plugin.Resume
 )
 
 // A RequestKind says what a request was for. It is a stable short code. It is "" in events that do

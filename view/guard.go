@@ -25,10 +25,10 @@ func header(w http.ResponseWriter) {
 }
 
 // refusal returns the status and the message for a request that must be rejected. It returns 0 for
-// other requests.
-func refusal(r *http.Request) (status int, why string) {
+// other requests. acts says that the request pauses or resumes a host.
+func refusal(r *http.Request, acts bool) (status int, why string) {
 	switch {
-	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+	case r.Method != http.MethodGet && r.Method != http.MethodHead && !acts:
 		return http.StatusMethodNotAllowed, "this page is read-only"
 	case !isLocal(r.Host):
 		return http.StatusMisdirectedRequest, "this page can only be reached as localhost or by an IP address, because any web site can point its own name here. " +

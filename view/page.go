@@ -104,6 +104,8 @@ func why(s report.HostStats) string {
 		return "back-off after 429 or 503"
 	case report.SourceRetryAfter:
 		return "Retry-After"
+	case report.SourcePaused:
+		return "paused by the operator"
 	case report.SourceMaxRate:
 		return "MaxRate of this crawl, for all hosts together"
 	}

@@ -45,6 +45,7 @@ type state struct {
 	Usage        *report.UsageStats                         `json:"usage,omitempty"`            // nil without the option Purpose
 	Licenses     int                                        `json:"license_required,omitempty"` // responses that ask for a license
 	Missed       int                                        `json:"missed,omitempty"`           // the number of events that are missing from the charts and lists
+	CanPause     bool                                       `json:"can_pause,omitempty"`        // whether the page may pause hosts; see Options.Control
 }
 
 // A timeLeft is the estimated time left, and the host that takes longest.
@@ -110,6 +111,7 @@ func (h *Page) stateFor(q question, c *cursor) *state {
 		Matching:     s.hosts.matching,
 		Busy:         s.busy,
 		Frontier:     frontierOf(s.stats.Frontier, s.growth),
+		CanPause:     h.control != nil,
 	}
 	rows := s.hosts.best
 	st.Hosts = make([]hostState, 0, len(rows))

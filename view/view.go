@@ -5,7 +5,8 @@
 //	http.Handle("/robots/", view.New(robots, view.Options{}))
 //	go http.ListenAndServe("127.0.0.1:8090", nil)
 //
-// The page is read-only and uses only files that are embedded in this package. It shows every URL
+// The page is read-only, except with Options.Control, and uses only files that are embedded in this
+// package. It shows every URL
 // of the crawl to every client that can reach it, and does not ask for a password. Serve it on the
 // loopback interface, or behind a proxy that asks for a password and sets the Host header to
 // "localhost". The file docs/view.md of this repository says which requests are rejected, and
@@ -20,6 +21,7 @@
 //	host.json     the last requests of one host, and its statuses, gaps and denials
 //	report.html   a report of the crawl in one file
 //	robots.json   a robots.txt, and the decision of each dialect about a URL for a product token
+//	pause         with Options.Control, a POST that pauses the host in its form; resume ends the pause
 package view
 
 import (
@@ -48,7 +50,7 @@ func New(source report.Source, o Options) *Page {
 	if source == nil {
 		source = noCrawl{}
 	}
-	h := &Page{name: clip(o.Name), source: source, recorder: newRecorder()}
+	h := &Page{name: clip(o.Name), source: source, control: o.Control, recorder: newRecorder()}
 	source.Listen(h.recorder.hear)
 	return h
 }
@@ -56,6 +58,10 @@ func New(source report.Source, o Options) *Page {
 // Options are the settings of a Page.
 type Options struct {
 	Name string // the name of the crawl, which the title of the page and the report show
+
+	// Control gives the page buttons that pause hosts. Everyone who can reach the page can use them;
+	// pages of other origins cannot. If nil, the page is read-only.
+	Control Control
 }
 
 // noCrawl is a report.Source without hosts.
@@ -74,6 +80,7 @@ func (noCrawl) Check(context.Context, string) (report.Decision, error) {
 type Page struct {
 	name     string
 	source   report.Source
+	control  Control // nil if the page is read-only
 	recorder *recorder
 	sampler  sampler
 	streams  streams
@@ -83,14 +90,20 @@ type Page struct {
 // ServeHTTP implements http.Handler.
 func (h *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header(w)
-	if status, why := refusal(r); status != 0 {
+	name := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
+	acts := h.isAction(r, name)
+	if status, why := refusal(r, acts); status != 0 {
 		if status == http.StatusMethodNotAllowed {
 			w.Header().Set("Allow", "GET, HEAD")
 		}
 		http.Error(w, why, status)
 		return
 	}
-	switch name := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]; name {
+	if acts {
+		h.serveAction(w, r, actions[name])
+		return
+	}
+	switch name {
 	case "":
 		if r.URL.Path == "" {
 			addSlash(w, r)

@@ -78,3 +78,17 @@ func (w *Wire) OnDisk(host *pace.Host) (n int) {
 	}
 	return n
 }
+
+// Pause makes a pause begin or end for a host, or for all hosts if the name is "", and reports the pace
+// of these hosts to the URLStores.
+func (w *Wire) Pause(name string, paused bool) {
+	w.Hosts.Pause(name, paused)
+	if w.stores.Load() == nil {
+		return
+	}
+	for host := range w.Hosts.All() {
+		if name == "" || host.Name() == name {
+			w.TellNextStart(host)
+		}
+	}
+}

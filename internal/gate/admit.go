@@ -110,7 +110,8 @@ func (q *Request) holdsSlot() bool { return q.redirect && q.entry != nil }
 func (g *Gate) decide(ctx context.Context, q *Request, m Mode) error {
 	isPage := m == InOnRequest || m == InOnRequestHeaders
 	mayReturn := m == InOnRequest && q.Returns != nil
-	if mayReturn && q.joinShared(ctx) && q.Returns(q) {
+	isPaused := g.Wire.Hosts.HasPauses() && g.tellPaused(ctx, q, m)
+	if mayReturn && (isPaused || q.joinShared(ctx)) && q.Returns(q) {
 		return ErrReturned // otherwise the pages of a large group could wait in memory for their robots.txt files
 	}
 	again := q.isJudged() && q.hasSameURL()
@@ -125,6 +126,23 @@ func (g *Gate) decide(ctx context.Context, q *Request, m Mode) error {
 		g.Shadows.Compare(ctx, q.now, &q.verdict, &q.target, q.fetcher())
 	}
 	return err
+}
+
+// tellPaused reports whether the host of q is paused. If q waits for robots.txt meanwhile, tellPaused
+// reports that as a wait for the host.
+func (g *Gate) tellPaused(ctx context.Context, q *Request, m Mode) bool {
+	if m != InOnRequest && m != OfClient {
+		return false
+	}
+	host := g.Wire.Hosts.At(q.now, hostname.Of(q.target.URL))
+	if !host.IsPaused() {
+		return false
+	}
+	q.Host = host
+	if !g.IsKnown(ctx, q.now, q.target, q.fetcher(), false) && g.Report.TellWaiting(q.now, host, q.target.URL, q.IDs) && q.OnWait != nil {
+		q.OnWait()
+	}
+	return true
 }
 
 // stands reports whether the verdict on q still decides, so that q need not be judged again.

@@ -162,6 +162,9 @@ func (q *Request) joinShared(ctx context.Context) bool {
 	return true
 }
 
+// IsPaused reports whether the host of q is paused.
+func (q *Request) IsPaused() bool { return q.Host.IsPaused() }
+
 // BusyFor reports whether the host of q may start no request for longer than d.
 func (q *Request) BusyFor(d time.Duration) bool { return q.Host.BusyFor(q.now, d) }
 

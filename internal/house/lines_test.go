@@ -19,15 +19,15 @@ type lines struct {
 // budget is how many lines each module may have. Lower a number when the module has become smaller.
 // A commit that raises a number says what the lines buy.
 var budget = map[string]lines{
-	".":                   {product: 54050, tests: 64850},
+	".":                   {product: 54400, tests: 65250},
 	".ci/tools":           {product: 1000, tests: 300},
 	"audit":               {product: 4350, tests: 5850},
-	"cmd/collyrobots":     {product: 11000, tests: 7450},
+	"cmd/collyrobots":     {product: 11050, tests: 7500},
 	"examples/more":       {product: 600, tests: 500},
 	"frontier":            {product: 3550, tests: 2850},
 	"hostqueue":           {product: 1600, tests: 1800},
 	"internal/benchmarks": {product: 800, tests: 2500},
-	"internal/interop":    {product: 200, tests: 2700},
+	"internal/interop":    {product: 200, tests: 2750},
 	"metrics/robotsotel":  {product: 600, tests: 1000},
 	"metrics/robotsprom":  {product: 200, tests: 700},
 	"store/redisstore":    {product: 1050, tests: 2350},

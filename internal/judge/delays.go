@@ -108,6 +108,9 @@ func (l Delays) LogLongWait(now time.Time, host *pace.Host, pol *policy.Policy) 
 		return
 	}
 	s := host.Stats(now)
+	if s.Source == report.SourcePaused {
+		return // Plugin.Pause logs it
+	}
 	cause, option, first := l.causeOfWait(host, s.Source)
 	if !first {
 		return

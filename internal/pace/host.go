@@ -23,6 +23,7 @@ type Host struct {
 	counters
 	marks  uint16 // the bits that were passed to Mark
 	status uint16 // of the last response
+	paused bool   // see Hosts.Pause
 
 	// The following fields are guarded by the lock of the shard.
 	lastUse    int32 // when At last returned the host, in seconds
@@ -317,10 +318,13 @@ func (h *Host) NextStart(now time.Time) (next time.Time, oneByOne bool) {
 	if h.own.plain() {
 		return now, false
 	}
-	g, _ := h.lock()
+	g, host := h.lock()
 	defer g.mu.Unlock()
 	at := g.registry.instant(now)
-	if g.rules.Free {
+	switch {
+	case host.paused:
+		return now.Add(mayResume), true
+	case g.rules.Free:
 		return now, false
 	}
 	delay := g.delay(at)
@@ -333,9 +337,9 @@ func (h *Host) NextStart(now time.Time) (next time.Time, oneByOne bool) {
 // not all of these requests are made at the same time.
 func (h *Host) Reserve(now time.Time) (start time.Time, oneByOne bool) {
 	start, oneByOne = h.NextStart(now)
-	g, _ := h.lock()
+	g, host := h.lock()
 	defer g.mu.Unlock()
-	if !g.hasMembers() || g.rules.Free {
+	if !g.hasMembers() || g.rules.Free || host.paused {
 		return start, oneByOne
 	}
 	return g.registry.time(g.reserve(g.registry.instant(now))), oneByOne

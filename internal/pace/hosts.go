@@ -78,7 +78,8 @@ type Hosts struct {
 	shards [64]shard
 	groups groups
 
-	total *totalRate // nil without LimitRate
+	total  *totalRate // nil without LimitRate
+	pauses pauses
 
 	memory  Memory // nil if the pace of the hosts is not saved
 	process uint64 // identifies this process in memory
@@ -176,7 +177,7 @@ func (h *Hosts) At(now time.Time, name string) *Host {
 	if host := s.find(at, name); host != nil {
 		return host
 	}
-	host, _ := s.insert(at, h.host(strings.Clone(name)))
+	host, _ := h.pauses.insert(at, s, h.host(strings.Clone(name)))
 	return host
 }
 

@@ -239,7 +239,7 @@ func (g *Group) giveUpLease(t *Ticket) {
 	if t.lease == nil || t.lease.passed {
 		return
 	}
-	if first := g.paced.urgent.front; first != nil && first != t && first.lease == nil && !g.asksFor(first) {
+	if first := g.nextUrgent(); first != nil && first != t && first.lease == nil && !g.asksFor(first) {
 		t.moveLease(first)
 		first.wakeUp()
 		return

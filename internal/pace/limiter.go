@@ -413,9 +413,11 @@ func (l *limiter) sent(now instant, t *Ticket) {
 }
 
 // late reports whether the delay or the hours would not be kept if t, which has started, reached
-// the wire at now.
+// the wire at now, or whether its host is paused.
 func (l *limiter) late(now instant, t *Ticket) bool {
 	switch {
+	case t.isPaused():
+		return true
 	case l.rules.Free:
 		return false
 	case l.isScheduled() && !t.renews && l.slot(now, now).closed:

@@ -48,7 +48,7 @@ func (g *Group) enter(ctx context.Context, t *Ticket) error {
 	g.leave(t)
 	g.visit()
 	isUnpaced := g.paced == nil && g.unpaced(0) || g.unpaced(g.registry.now())
-	if isUnpaced && !g.asksPacer() && !g.queuesForRate() {
+	if isUnpaced && !t.isPaused() && !g.asksPacer() && !g.queuesForRate() {
 		g.mu.Unlock()
 		return nil
 	}
@@ -89,7 +89,7 @@ func (g *Group) startNow(now instant, t *Ticket, direct bool) (wait time.Duratio
 	g.leave(t)
 	t.lease = lent
 	t.direct = direct
-	if g.paced != nil && g.paced.urgent.front != nil || !g.ensureLease(now, t) {
+	if g.nextUrgent() != nil || t.isPaused() || !g.ensureLease(now, t) {
 		return 0, false
 	}
 	wait, ok = g.mayStartNow(now, t)
@@ -154,13 +154,18 @@ const turnTime = 100 * time.Millisecond
 // mayPass reports whether t, which waits in Enter or Start, may go on. If not, it returns the time
 // after which to ask again, or 0 if t should wait until it is woken.
 func (g *Group) mayPass(now instant, t *Ticket) (time.Duration, bool) {
+	if t.isPaused() {
+		return 0, false
+	}
 	p := g.paced
+	first := g.nextUrgent()
 	if t.state == urgent {
-		if p.urgent.front != t {
+		if first != t {
 			return 0, false
 		}
 		return g.ready(now, t)
 	}
+	g.skipPaused()
 	if front := p.waiting.front; front != t && front.next == t && front.state == admitted {
 		if !front.expired(now) {
 			return front.expiry.since(now), false
@@ -170,7 +175,7 @@ func (g *Group) mayPass(now instant, t *Ticket) (time.Duration, bool) {
 		// and Start still keeps the delay.
 		g.leave(front)
 	}
-	if p.waiting.front != t || p.urgent.front != nil {
+	if p.waiting.front != t || first != nil {
 		return 0, false
 	}
 	return g.ready(now, t)
@@ -226,11 +231,15 @@ func (g *Group) leave(t *Ticket) {
 // none, the first two tickets in Enter. The second of these watches whether the first one expires.
 func (g *Group) wakeNext() {
 	p := g.paced
-	switch {
-	case p == nil:
-	case p.urgent.front != nil:
-		p.urgent.front.wakeUp()
-	case p.waiting.front != nil:
+	if p == nil {
+		return
+	}
+	if first := g.nextUrgent(); first != nil {
+		first.wakeUp()
+		return
+	}
+	g.skipPaused()
+	if p.waiting.front != nil {
 		p.waiting.front.wakeUp()
 		if second := g.second(); second != nil {
 			second.wakeUp()

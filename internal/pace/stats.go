@@ -67,6 +67,10 @@ func (h *Host) Stats(now time.Time) Stats {
 		s.Source = report.SourceMaxRate
 		s.Line = 0
 	}
+	if host.paused {
+		s.Source = report.SourcePaused
+		s.Line = 0
+	}
 	if next != 0 {
 		s.NextStart = g.registry.time(next)
 	}

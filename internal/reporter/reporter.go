@@ -200,10 +200,11 @@ func (r *Reporter) TellWaiting(now time.Time, host *pace.Host, u *url.URL, of ID
 	}
 	s := host.Stats(now)
 	wait := max(s.NextStart.Sub(now), 0) + time.Duration(max(s.Waiting, s.GroupWaiting))*s.Delay
-	if max(wait, s.RateWait) < noticeable {
+	isPaused := s.Source == report.SourcePaused
+	if max(wait, s.RateWait) < noticeable && !isPaused {
 		return false
 	}
-	if s.RateWait > wait {
+	if s.RateWait > wait && !isPaused {
 		s.Source = report.SourceMaxRate
 		s.Line = 0
 		s.NextStart = now.Add(s.RateWait)
@@ -222,7 +223,7 @@ func (r *Reporter) TellWaiting(now time.Time, host *pace.Host, u *url.URL, of ID
 // its host, and waiting is the number of pages that wait for the host.
 func (r *Reporter) TellParked(now time.Time, s pace.Stats, waiting int, u *url.URL, of IDs) {
 	wait := max(s.NextStart.Sub(now), 0) + time.Duration(max(waiting, s.GroupWaiting)-1)*s.Delay
-	if wait < noticeable {
+	if wait < noticeable && s.Source != report.SourcePaused {
 		return
 	}
 	e := eventOfPace(report.EventWaiting, now, s)

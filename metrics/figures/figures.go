@@ -76,7 +76,7 @@ var (
 	source = Label{"source", texts([]report.DelaySource{
 		report.SourceCrawlDelay, report.SourceRequestRate, report.SourceVisitTime,
 		report.SourceHours, report.SourceMinDelay, report.SourceAdaptive, report.SourceBackOff,
-		report.SourceRetryAfter, report.SourceMaxRate,
+		report.SourceRetryAfter, report.SourceMaxRate, report.SourcePaused,
 	})}
 	pageState = Label{"state", []string{"waiting", "out", "done", "denied", "failed", "over_budget", "unrecorded"}}
 	use       = Label{"use", []string{"search", "ai-use", "train-ai"}}

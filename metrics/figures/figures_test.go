@@ -122,7 +122,7 @@ func TestHear(t *testing.T) {
 		})
 	}
 	for f, want := range map[*Figure]float64{
-		Requests: 11, Gaps: 9 * 60, Delays: 9, Responses: 1000, Durations: 1000, Bytes: 3000, Denials: float64(len(reason.Values) + 1), Slowdowns: 2, Missed: 7,
+		Requests: 12, Gaps: 10 * 60, Delays: 10, Responses: 1000, Durations: 1000, Bytes: 3000, Denials: float64(len(reason.Values) + 1), Slowdowns: 2, Missed: 7,
 	} {
 		if sums[f] != want {
 			t.Errorf("%s: %v, want %v", f.Name, sums[f], want)

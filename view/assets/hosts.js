@@ -1,5 +1,6 @@
 // This file shows the table of hosts.
 import { Strip, choose } from "./chart.js";
+import { pauseButton } from "./pause.js";
 import { byId, clock, make, many, ms, number, plain, set, short, statusText, times, whole, why } from "./text.js";
 
 const rows = new Map(); // by host
@@ -28,7 +29,7 @@ export function pace(s, now, fault) {
     return ["refusing", `since ${clock(s.stopped, now)}, next try ${next}`];
   }
   if (s.opens && Date.parse(s.opens) > now) return ["closed", `until ${clock(s.opens, now)} (${because})`];
-  if (s.source === "retry_after" || s.source === "visit_time") return ["paused", because];
+  if (s.source === "retry_after" || s.source === "visit_time" || s.source === "paused") return ["paused", because];
   return [s.delay ? short(ms(s.delay)) : "none", because];
 }
 
@@ -61,6 +62,7 @@ class Row {
     this.delay = make("b", "");
     this.why = make("span", "soft");
     this.notes = make("span", "soft notes");
+    this.pauses = pauseButton(name);
     const cell = (kind, label, ...children) => {
       const td = make("td", kind, ...children);
       td.dataset.label = label;
@@ -71,7 +73,7 @@ class Row {
     }
     const head = make("th", "c-host", this.name);
     head.scope = "row";
-    this.element = make("tr", "", head, cell("c-delay", "Delay", this.delay, " ", this.why, " ", this.notes), cell("c-chart", "", this.strip.element),
+    this.element = make("tr", "", head, cell("c-delay", "Delay", this.delay, " ", this.why, " ", this.notes, " ", this.pauses), cell("c-chart", "", this.strip.element),
       this.left, this.waiting, this.next, this.done, this.denied, this.failed, this.status, this.gap);
   }
 
@@ -82,6 +84,7 @@ class Row {
     this.pace(now);
     this.why.title = s.opens ? `opens on ${new Date(s.opens).toLocaleString("en-GB", { dateStyle: "full", timeStyle: "long" })}` : "";
     set(this.notes, notes(s, now));
+    this.pauses.show(s.source === "paused");
     this.element.classList.toggle("slow", s.source === "back_off" || s.source === "retry_after" || Boolean(s.stopped) || Boolean(h.robots_fault));
     set(this.waiting, number(waiting(s)));
     this.waiting.title = s.on_disk ? `${number(s.on_disk)} of them in the frontier` : "";

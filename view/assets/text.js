@@ -61,6 +61,7 @@ export function why(source, line, status, response) {
   switch (source) {
     case "crawl_delay": return line ? `Crawl-delay, robots.txt line ${line}` : "Crawl-delay in robots.txt";
     case "min_delay": return "MinDelay of this crawl";
+    case "paused": return "by the operator";
     case "max_rate": return "MaxRate of this crawl, for all hosts together";
     case "hours": return "CrawlHours of this crawl";
     case "adaptive": return response ? `AdaptiveDelay, the host responds in ${short(ms(response))}` : "AdaptiveDelay of this crawl";

@@ -6,6 +6,7 @@ import * as hosts from "./hosts.js";
 import * as lists from "./lists.js";
 import * as robots from "./robots.js";
 import * as drawer from "./drawer.js";
+import * as pause from "./pause.js";
 
 const question = asked();
 let stream, last, received = 0, silence;
@@ -47,6 +48,7 @@ function show(m) {
   last = m;
   byId("app").hidden = false;
   headline(m);
+  pause.allow(m.can_pause && !m.closed);
   hosts.show(m, question, clock());
   if (m.denials) lists.denials(m.denials, m.denied_rules || [], question.q ? undefined : Object.values(m.denied_by || {}).reduce((n, more) => n + more, 0), robots.open);
   if (m.failed_reasons) lists.failures(m.failed_reasons, m.totals.failed || 0);
@@ -259,6 +261,7 @@ addEventListener("pageshow", e => e.persisted && listen());
 
 drawer.begin(robots.openHost, remember, () => clock());
 hosts.begin(drawer.open);
+pause.begin();
 chart.begin();
 byId("q").value = question.q;
 const first = new URLSearchParams(location.search).get("host");

@@ -121,7 +121,7 @@ func newCrawl(t *testing.T, sites robotstest.Sites, options ...collyrobots.Optio
 	}
 	c.collector.OnHTML("a[href]", func(e *colly.HTMLElement) { e.Request.Visit(e.Attr("href")) })
 	mux := http.NewServeMux()
-	mux.Handle("/robots/", http.StripPrefix("/robots", view.New(c.robots, view.Options{})))
+	mux.Handle("/robots/", http.StripPrefix("/robots", view.New(c.robots, view.Options{Control: c.robots})))
 	server := httptest.NewServer(mux)
 	c.page = server.URL + "/robots/"
 	t.Cleanup(func() {

@@ -87,7 +87,7 @@ func newService(s settings, options ...collyrobots.Option) (*service, error) {
 	x.mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		fail(w, http.StatusNotFound, "there is no such path; /v1/openapi.json lists all of them")
 	})
-	x.mux.Handle(pagePath, view.New(robots, view.Options{Name: "collyrobots serve"}))
+	x.mux.Handle(pagePath, view.New(robots, view.Options{Name: "collyrobots serve", Control: robots}))
 	return x, nil
 }
 
@@ -101,6 +101,8 @@ func (s *service) endpoints() []endpoint {
 	return []endpoint{
 		{method: http.MethodPost, path: "/v1/turns", serve: s.takeTurn},
 		{method: http.MethodPost, path: "/v1/turns/{id}", serve: s.answerTurn},
+		{method: http.MethodPost, path: "/v1/pause", serve: s.pause((*collyrobots.Plugin).Pause)},
+		{method: http.MethodPost, path: "/v1/resume", serve: s.pause((*collyrobots.Plugin).Resume)},
 		{method: http.MethodGet, path: "/v1/check", serve: s.check},
 		{method: http.MethodGet, path: "/v1/sitemap", serve: s.limited(s.sitemap)},
 		{method: http.MethodGet, path: "/v1/stats", serve: s.limited(s.stats)},

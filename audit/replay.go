@@ -74,15 +74,15 @@ type robotsFacts struct {
 func statusesOf(r report.Reason) []report.RobotsStatus {
 	switch r {
 	case report.ReasonRule, report.ReasonNoRule:
-		return []report.RobotsStatus{report.RobotsRules}
+		return []report.RobotsStatus{report.RobotsRules, report.RobotsWalled}
 	case report.ReasonNoRobots:
-		return []report.RobotsStatus{report.RobotsNone}
+		return []report.RobotsStatus{report.RobotsNone, report.RobotsWalled}
 	case report.ReasonUnreachable:
-		return []report.RobotsStatus{report.RobotsUnreachable}
+		return []report.RobotsStatus{report.RobotsUnreachable, report.RobotsWalled}
 	case report.ReasonSiteDown:
-		return []report.RobotsStatus{report.RobotsSiteDown}
+		return []report.RobotsStatus{report.RobotsSiteDown, report.RobotsWalled}
 	}
-	return []report.RobotsStatus{report.RobotsRules, report.RobotsNone}
+	return []report.RobotsStatus{report.RobotsRules, report.RobotsNone, report.RobotsWalled}
 }
 
 // maxStates bounds the states of a site.

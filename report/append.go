@@ -108,6 +108,7 @@ func (o *object) decision(d *Decision) {
 	}
 	o.text("hash", d.Hash)
 	o.number("status", int64(d.Status))
+	o.flag("walled", d.Walled)
 	o.time("fetched", d.Fetched)
 	o.time("expires", d.Expires)
 	if d.Usage != none.Usage {

@@ -52,6 +52,8 @@ type Decision struct {
 	// Status is the status of the last response to a request for robots.txt, or 0 if there was no
 	// response.
 	Status int `json:"status,omitempty"`
+	// Walled says that the response to that request looks like that of a bot wall; see RobotsWalled.
+	Walled bool `json:"walled,omitempty"`
 	// Err says why robots.txt could not be read. It is nil if the file was read or does not exist.
 	Err error `json:"-"`
 	// Fetched is the time at which robots.txt was read or confirmed, or at which the last attempt
@@ -201,7 +203,7 @@ func (d Decision) because() string {
 			return d.Reason.Text() + ", by " + d.Permission.String()
 		}
 	case ReasonNoRule:
-		return "no rule of " + d.file() + " matches"
+		return "no rule of " + d.file() + " matches" + d.wall()
 	}
 	text := d.Reason.Text()
 	if d.Option == optionWhenUnreachable {
@@ -214,7 +216,15 @@ func (d Decision) because() string {
 	} else if d.Status != 0 {
 		fmt.Fprintf(&b, ", status %d", d.Status)
 	}
-	return b.String()
+	return b.String() + d.wall()
+}
+
+// wall says that the answer for robots.txt may be that of a bot wall.
+func (d Decision) wall() string {
+	if !d.Walled {
+		return ""
+	}
+	return ", the answer is a web page or a challenge of a bot wall"
 }
 
 // why returns the text of Err without the URL of robots.txt, which because has already written.

@@ -57,6 +57,10 @@ type RobotsState struct {
 
 // A RobotsStatus says which rules apply to a site: those of its robots.txt, or others because the
 // file does not exist or cannot be read. It is a stable short code.
+//
+// RobotsWalled replaces the other values if the answer is a challenge of a bot wall, or an HTML page with
+// status 200, 401, 403, 429 or 503 that has no rules for the crawler. It changes no decision: without
+// options, RFC 9309 allows everything after 200, 401, 403 and 429, and nothing after 503.
 type RobotsStatus string
 
 const (
@@ -64,4 +68,5 @@ const (
 	RobotsNone        RobotsStatus = "no_robots"   // there is no usable robots.txt: everything is allowed
 	RobotsUnreachable RobotsStatus = "unreachable" // robots.txt cannot be read: nothing is allowed
 	RobotsSiteDown    RobotsStatus = "site_down"   // the site does not respond: it gets no requests for a while
+	RobotsWalled      RobotsStatus = "walled"      // a bot wall answers for robots.txt: the dialect decides by Status
 )

@@ -12,21 +12,24 @@ const maxFaults = 10_000
 // A robotsFault says why the robots.txt of a host closes the host.
 type robotsFault struct {
 	Status  int       `json:"status,omitempty"`  // of the robots.txt; 0 if there was no response
+	Walled  bool      `json:"walled,omitempty"`  // whether it is a web page or a challenge
 	NextTry time.Time `json:"next_try,omitzero"` // when the robots.txt may be requested again, or zero if that is not known
 }
 
 // robotsRead records whether the robots.txt of a host could be read.
 func (r *recorder) robotsRead(e *report.Event) {
-	if !isClosing(e.RobotsStatus) || e.Option != "" {
+	if !isClosing(e) || e.Option != "" {
 		r.faults.remove(e.Host)
 		return
 	}
 	fault, _ := r.faults.touch(clip(e.Host), func() *robotsFault { return &robotsFault{} })
-	*fault = robotsFault{Status: e.Status}
+	*fault = robotsFault{Status: e.Status, Walled: e.RobotsStatus == report.RobotsWalled}
 }
 
-func isClosing(s report.RobotsStatus) bool {
-	return s == report.RobotsUnreachable || s == report.RobotsSiteDown
+// isClosing reports whether a robots.txt that was read, or could not be, closes its host.
+func isClosing(e *report.Event) bool {
+	s := e.RobotsStatus
+	return s == report.RobotsUnreachable || s == report.RobotsSiteDown || s == report.RobotsWalled && e.Err != nil
 }
 
 // robotsDenied records when the robots.txt that has denied a request is requested again.
@@ -36,7 +39,7 @@ func (r *recorder) robotsDenied(e *report.Event) {
 		return
 	}
 	fault, _ := r.faults.touch(clip(e.Host), func() *robotsFault { return &robotsFault{} })
-	*fault = robotsFault{Status: d.Status, NextTry: d.Expires}
+	*fault = robotsFault{Status: d.Status, Walled: d.Walled, NextTry: d.Expires}
 }
 
 // faultOf returns a copy of the fault of a host, or nil if there is none or if it has been over for

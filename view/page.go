@@ -158,6 +158,9 @@ func (f *robotsFault) text(now time.Time) string {
 	if f.Status > 0 {
 		status = strconv.Itoa(f.Status)
 	}
+	if f.Walled {
+		status += " with a web page"
+	}
 	switch {
 	case f.NextTry.IsZero():
 		return "closed: robots.txt " + status

@@ -15,6 +15,7 @@ type answer struct {
 	URL      string    `json:"url"`
 	Robots   string    `json:"robots"`             // the URL or the file name of the robots.txt
 	Status   int       `json:"status,omitempty"`   // the status of the response; 0 if there was none, or for a file
+	Walled   bool      `json:"walled,omitempty"`   // whether the answer for robots.txt is a web page or a challenge
 	Error    string    `json:"error,omitempty"`    // why the host could not be asked; if set, only URL is also set
 	Allowed  bool      `json:"allowed"`            // the decision of the selected dialect
 	Readings []reading `json:"readings,omitempty"` // one for each dialect, the selected one first
@@ -101,8 +102,11 @@ func (a *answer) printTable(w io.Writer, q *question) {
 	t.Print(w, q.width)
 }
 
-// pageTexts returns texts about the response of the page.
+// pageTexts returns texts about the responses of robots.txt and of the page.
 func (a *answer) pageTexts() (texts []string) {
+	if a.Walled {
+		texts = append(texts, fmt.Sprintf("robots.txt: the answer, with status %d, is a web page or a challenge of a bot wall, so the rules of the site are not known", a.Status))
+	}
 	if a.PageStatus != 0 {
 		texts = append(texts, fmt.Sprintf("page: status %d", a.PageStatus))
 	}

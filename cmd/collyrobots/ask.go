@@ -141,6 +141,7 @@ func (a *answer) ask(ctx context.Context, robots *collyrobots.Plugin, files *rob
 	text, _ := files.Text(decision.RobotsURL)
 	a.Robots = decision.RobotsURL
 	a.Status = decision.Status
+	a.Walled = decision.Walled
 	if len(a.Readings) == 0 && decision.Allowed {
 		a.setTerms(termsOf(readings.UsageOf(decision.Dialect.Parse(text), tokens...), a.URL))
 		a.Usage = decision.Usage

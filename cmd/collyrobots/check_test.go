@@ -294,6 +294,20 @@ func TestCheckUnavailable(t *testing.T) {
 	}
 }
 
+// TestCheckWalled checks what the command says about an answer of a bot wall.
+func TestCheckWalled(t *testing.T) {
+	url, _ := site(t, 403, "<html><title>Just a moment...</title></html>")
+	status, out, _ := call(t, "", "check", url+"/")
+	want := "  robots.txt: the answer, with status 403, is a web page or a challenge of a bot wall"
+	if status != 0 || !strings.Contains(out, want) {
+		t.Errorf("status %d\n%s", status, out)
+	}
+	_, out, _ = call(t, "", "check", "-json", url+"/")
+	if !strings.Contains(out, `"walled": true`) && !strings.Contains(out, `"walled":true`) {
+		t.Errorf("%s", out)
+	}
+}
+
 // TestCheckNoAnswer checks that a host that cannot be asked is an error, because no robots.txt
 // denies its pages, and that the other hosts are asked.
 func TestCheckNoAnswer(t *testing.T) {

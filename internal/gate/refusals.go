@@ -8,6 +8,7 @@ import (
 
 	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/judge"
+	"github.com/collyrobots/collyrobots/internal/policy"
 	"github.com/collyrobots/collyrobots/internal/reporter"
 	"github.com/collyrobots/collyrobots/internal/stop"
 	"github.com/collyrobots/collyrobots/report"
@@ -113,21 +114,7 @@ func isRefusal(resp *http.Response) bool {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusUnavailableForLegalReasons:
 		return true
 	}
-	return isChallenge(resp.Header)
-}
-
-// isChallenge reports whether a response is a challenge, which only a browser with a user can
-// answer. Cloudflare marks it with "cf-mitigated: challenge", and AWS WAF with "x-amzn-waf-action:
-// challenge" or "captcha":
-//
-//   - https://developers.cloudflare.com/cloudflare-challenges/challenge-types/challenge-pages/detect-response/
-//   - https://docs.aws.amazon.com/waf/latest/developerguide/waf-captcha-and-challenge-how-it-works.html
-func isChallenge(h http.Header) bool {
-	if len(h["X-Amzn-Waf-Action"]) > 0 {
-		return true
-	}
-	mitigated := h["Cf-Mitigated"]
-	return len(mitigated) > 0 && strings.EqualFold(mitigated[0], "challenge")
+	return policy.IsChallenge(resp.Header)
 }
 
 // isSuccess reports whether a status shows that the host accepts requests of the crawler. A

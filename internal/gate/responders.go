@@ -7,6 +7,7 @@ import (
 	"github.com/collyrobots/collyrobots/internal/backend"
 	"github.com/collyrobots/collyrobots/internal/exchange"
 	"github.com/collyrobots/collyrobots/internal/judge"
+	"github.com/collyrobots/collyrobots/internal/policy"
 )
 
 // A responder sees the end of an exchange of a collector or a client. All responders of a plugin are
@@ -26,7 +27,7 @@ type responder interface {
 type throttledRetries struct{}
 
 func (r *throttledRetries) answered(q *Request, resp *http.Response) (again bool, log func()) {
-	if !exchange.Throttled(resp) || isChallenge(resp.Header) || q.ctx == nil || !backend.Repeatable(resp.Request) {
+	if !exchange.Throttled(resp) || policy.IsChallenge(resp.Header) || q.ctx == nil || !backend.Repeatable(resp.Request) {
 		return false, nil
 	}
 	m := q.marks.Of(r)

@@ -347,6 +347,7 @@ func (v *Verdict) Decision(u *url.URL) report.Decision {
 		Group:      v.Policy.Group().Name(),
 		Rule:       v.Rule.Rule,
 		Status:     v.Policy.Status(),
+		Walled:     v.Policy.Walled(),
 		Err:        v.Policy.Err(),
 		Fetched:    v.Policy.Fetched(),
 		Expires:    v.Policy.Expires(),

@@ -368,7 +368,7 @@ func (p *Policies) updated(s *HostSettings, u policy.Update) {
 func (p *Policies) Statistics() map[report.RobotsStatus]report.PolicyStats {
 	stats := make(map[report.RobotsStatus]report.PolicyStats)
 	for pol := range p.memory.All {
-		status := report.RobotsStatus(pol.RobotsStatus.String())
+		status := reporter.StatusOf(pol)
 		at := pol.Fetched()
 		s := stats[status]
 		s.Count++

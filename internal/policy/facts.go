@@ -28,6 +28,7 @@ type goodCopy struct {
 	coding     coding
 	short      bool // the text continues after dialect.SizeLimit
 	private    bool // the server has a private address
+	walled     bool // it looks like the answer of a bot wall; see Policy.Walled
 	given      bool // it is Options.Given: it was not fetched, and is never stored
 }
 
@@ -55,6 +56,7 @@ type failure struct {
 	count       int32         // the last ones in a row that were alike
 	class       class         // of the last
 	unanswered  *unanswered   // nil if the last had a response of the site
+	walled      bool          // the last looks like the answer of a bot wall
 }
 
 // outcome is the result of one fetch. One of copy, failure and unsent is set.

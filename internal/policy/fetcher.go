@@ -288,16 +288,22 @@ func (f *fetcher) last(resp *http.Response, redirects int) outcome {
 		return f.confirmed(resp)
 	}
 	class := classify(resp.StatusCode)
+	var text []byte
 	if !class.hasText() {
 		if f.table.readsAllBodies {
-			if _, _, err := f.table.readBody(resp); err != nil {
+			body, _, err := f.table.readBody(resp)
+			if err != nil {
 				return f.unreadable(err)
 			}
+			text = body
+		} else {
+			text = drain(resp)
 		}
-		drain(resp)
 	}
 	if !class.definite() {
-		return failed(class, f.statusError(class, resp.StatusCode)).withResponse(resp)
+		o := failed(class, f.statusError(class, resp.StatusCode)).withResponse(resp)
+		o.failure.walled = isWall(resp, text)
+		return o
 	}
 	s := &goodCopy{
 		class:     class,
@@ -307,6 +313,7 @@ func (f *fetcher) last(resp *http.Response, redirects int) outcome {
 	}
 	s.maxAge, s.age = freshness(resp.Header)
 	if !class.hasText() {
+		s.walled = isWall(resp, text)
 		return outcome{copy: s}
 	}
 	body, coding, err := f.table.readBody(resp)
@@ -314,6 +321,7 @@ func (f *fetcher) last(resp *http.Response, redirects int) outcome {
 		return f.unreadable(err)
 	}
 	s.coding = coding
+	s.walled = isWall(resp, body)
 	s.fetched = now()
 	s.short = len(body) > dialect.SizeLimit && !f.table.readsLongFiles()
 	if redirects == 0 {
@@ -330,19 +338,6 @@ func (f *fetcher) statusError(c class, status int) *StatusError {
 	}
 	return err
 }
-
-// drain reads a short body that has no rules, so that the connection can be used again for the
-// first page. It stops after a second, since the file is not worth a longer wait.
-func drain(resp *http.Response) {
-	if resp.ContentLength <= 0 || resp.ContentLength > maxDrained {
-		return
-	}
-	limit := time.AfterFunc(time.Second, func() { resp.Body.Close() })
-	defer limit.Stop()
-	io.CopyN(io.Discard, resp.Body, resp.ContentLength)
-}
-
-const maxDrained = 16 << 10
 
 // unreadable returns the outcome of a response whose body could not be read because of err.
 func (f *fetcher) unreadable(err error) outcome {

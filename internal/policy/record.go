@@ -34,6 +34,7 @@ type recordCopy struct {
 	Coding       coding    `json:"coding,omitempty"`
 	Long         bool      `json:"long,omitempty"` // the body is longer than dialect.SizeLimit, and complete
 	Private      bool      `json:"private,omitempty"`
+	Walled       bool      `json:"walled,omitempty"`
 	Sum          string    `json:"sha256"` // of the body
 }
 
@@ -47,6 +48,7 @@ type recordFailure struct {
 	Error    string        `json:"error"`
 	Proxy    string        `json:"proxy,omitempty"` // StatusError.Proxy
 	Way      string        `json:"way,omitempty"`   // Way.Proxy
+	Walled   bool          `json:"walled,omitempty"`
 	Answered time.Time     `json:"answered,omitzero"`
 }
 
@@ -74,6 +76,7 @@ func (s *goodCopy) record(body []byte) *recordCopy {
 		Coding:    s.coding,
 		Long:      len(body) > dialect.SizeLimit && !s.short,
 		Private:   s.private,
+		Walled:    s.walled,
 		Sum:       hexSum(body),
 	}
 	if v := s.validators; v != nil {
@@ -96,6 +99,7 @@ func (x *failure) record() *recordFailure {
 	return &recordFailure{
 		Proxy:    proxy,
 		Way:      way,
+		Walled:   x.walled,
 		First:    x.first.time().UTC(),
 		Last:     x.last.time().UTC(),
 		Count:    x.count,
@@ -159,6 +163,7 @@ func (r *recordCopy) copy(body []byte) *goodCopy {
 		coding:     r.Coding,
 		short:      len(body) > dialect.SizeLimit && !r.Long,
 		private:    r.Private,
+		walled:     r.Walled,
 		validators: newValidators(r.ETag, r.LastModified),
 	}
 }
@@ -186,6 +191,7 @@ func (r *recordFailure) failure() *failure {
 		status:     r.Status,
 		count:      r.Count,
 		class:      r.Class,
+		walled:     r.Walled,
 		unanswered: noAnswer,
 	}
 }

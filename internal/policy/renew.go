@@ -141,6 +141,9 @@ func (c *Cache) report(p *Policy) {
 	}
 	facts := []any{"robots", p.RobotsURL(), "error", err, "status", p.Status(),
 		"robots_status", p.RobotsStatus.String(), "stale", p.Stale(), "until", p.Expires()}
+	if p.Walled() {
+		facts = append(facts, slog.Bool("walled", true))
+	}
 	option := p.Override(c.options.WhenUnreachable, c.options.WhenForbidden)
 	if option != "" {
 		facts = append(facts, slog.String("option", option))

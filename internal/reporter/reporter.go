@@ -322,7 +322,7 @@ func (r *Reporter) TellRobots(u policy.Update, change *report.RobotsChange, opti
 		URL:          pol.RobotsURL(),
 		Status:       pol.Status(),
 		Err:          redact.Error(pol.Err()),
-		RobotsStatus: report.RobotsStatus(pol.RobotsStatus.String()),
+		RobotsStatus: StatusOf(pol),
 		Option:       option,
 		Fetched:      pol.Fetched(),
 		Stored:       u.Stored,
@@ -354,10 +354,18 @@ func ChangeOf(old, new *policy.Policy) *report.RobotsChange {
 	}
 }
 
+// StatusOf returns the status of a robots.txt.
+func StatusOf(p *policy.Policy) report.RobotsStatus {
+	if p.Walled() {
+		return report.RobotsWalled
+	}
+	return report.RobotsStatus(p.RobotsStatus.String())
+}
+
 // StateOf returns the state of a robots.txt.
 func StateOf(p *policy.Policy) report.RobotsState {
 	return report.RobotsState{
-		RobotsStatus: report.RobotsStatus(p.RobotsStatus.String()),
+		RobotsStatus: StatusOf(p),
 		Status:       p.Status(),
 		Err:          p.Err(),
 		Fetched:      p.Fetched(),

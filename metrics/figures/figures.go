@@ -72,6 +72,7 @@ var (
 	denial       = Label{"reason", append(texts(report.Reasons()), Other)}
 	robotsStatus = Label{"robots_status", texts([]report.RobotsStatus{
 		report.RobotsRules, report.RobotsNone, report.RobotsUnreachable, report.RobotsSiteDown,
+		report.RobotsWalled,
 	})}
 	source = Label{"source", texts([]report.DelaySource{
 		report.SourceCrawlDelay, report.SourceRequestRate, report.SourceVisitTime,

@@ -23,7 +23,7 @@ const waiting = s => (s.waiting || 0) + (s.on_disk || 0);
 // pace returns how fast requests to a host are sent, in a word or two, and the reason.
 export function pace(s, now, fault) {
   const because = why(s.source, s.line, s.last_status, s.response_time);
-  if (fault) return ["closed:", `robots.txt ${fault.status || "without a response"}${tries(fault, now)}`];
+  if (fault) return ["closed:", `robots.txt ${fault.status || "without a response"}${fault.walled ? " with a web page" : ""}${tries(fault, now)}`];
   if (s.stopped) {
     const next = Date.parse(s.next_try) > now ? clock(s.next_try, now) : "now";
     return ["refusing", `since ${clock(s.stopped, now)}, next try ${next}`];

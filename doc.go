@@ -53,8 +53,9 @@
 //   - [AdaptiveDelay] makes the delay depend on the response time of the host.
 //   - [DelayFromEnd] counts delays from the end of a response.
 //   - [MaxInFlightPerHost] bounds the requests to a host that are in flight at once.
-//   - [MaxBackOff] bounds the delay after status 429 or 503, and [RetryThrottled] repeats such a
-//     request.
+//   - [MaxBackOff] bounds the delay after status 429 or 503.
+//   - [Retry] repeats requests that have failed in a way that can pass, and [RetryThrottled] those that
+//     were answered with 429 or 503.
 //   - [CrawlHours] sends pages only in some hours of the day.
 //   - [PaceBy] gives several hosts one pace.
 //   - [MaxRate] limits the requests to all hosts together.

@@ -41,6 +41,7 @@ type hooks struct {
 	callbacks    int                      // the number of OnRequest callbacks of c up to that of the plugin
 	byCollector  bool                     // for some hosts, robots.txt is read under the collector's UserAgent
 	enforcesTags bool                     // the option EnforceNofollow is set for some hosts
+	repeats      bool                     // the option Retry is set for some hosts
 	onWait       func()                   // tellDebugger, made once because each page has it
 	returns      func(*gate.Request) bool // mustReturn of frontier, made once; nil without the option Frontier
 
@@ -54,6 +55,7 @@ type hooks struct {
 // attach registers the hooks.
 func (h *hooks) attach() {
 	h.byCollector = slices.ContainsFunc(h.judge.Settings.All(), (*judge.HostSettings).ByCollector)
+	h.repeats = slices.ContainsFunc(h.judge.Settings.All(), (*judge.HostSettings).HasRetry)
 	h.onWait = h.tellDebugger
 	h.c.OnRequest(h.onRequest)
 	if h.frontier != nil {
@@ -170,6 +172,7 @@ func (h *hooks) newPage(r *colly.Request, page *fed.Page) *gate.Request {
 	if page != nil {
 		p.From = page.From
 	}
+	p.Repeated = h.repeats && h.retries.IsMarked(r, track.Sent)
 	if page != nil && h.c.DetectCharset { // otherwise a hook follows the exchange
 		p.OnEnd = page.AwaitHook
 	}
@@ -251,6 +254,9 @@ func (h *hooks) onRequestHeaders(r *colly.Request) {
 
 // prepare tells q what is known only just before the page is sent.
 func (h *hooks) prepare(q *gate.Request, r *colly.Request) {
+	if h.repeats {
+		h.retries.Mark(r, track.Sent)
+	}
 	early := h.handle.ResponseHeadersCallbacks() > 0
 	name := (*string)(nil)
 	if h.byCollector {

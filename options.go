@@ -697,7 +697,7 @@ func MaxBackOff(d time.Duration) HostOption {
 // host may not be requested for more than five minutes, or if the body of the request cannot be
 // read twice, the spider gets the response instead. See docs/back-off.md.
 func RetryThrottled(n int) HostOption {
-	return HostOption{hostOption("RetryThrottled", func(s *judge.HostSettings) { s.RetryThrottled = n },
+	return HostOption{hostOption("RetryThrottled", func(s *judge.HostSettings) { s.Retries = judge.ThrottledRetries(n) },
 		faultIf(n < 0, "RetryThrottled", "%d is negative", n)).with(n)}
 }
 

@@ -12,6 +12,10 @@ const (
 	EndingDone Ending = "done"
 	// EndingBudget means that pages were not sent because of MaxPages or MaxPagesPerHost.
 	EndingBudget Ending = "budget"
+	// EndingThrottled means that pages were given up because the host answered 429 or 503 to all of their
+	// repetitions, or asked for a longer wait than these may take; see Retry and RetryThrottled. Pages of
+	// the host may have been fetched since then.
+	EndingThrottled Ending = "throttled"
 	// EndingRefused means that pages were not sent because of StopAfterRefusals. Pages of the host may
 	// have been sent since then.
 	EndingRefused Ending = "refused"

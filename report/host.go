@@ -28,6 +28,10 @@ type HostCounts struct {
 	Failed int `json:"failed"`
 	// Refusals counts the pages that the host has refused, to 65,535; see StopAfterRefusals.
 	Refusals int `json:"refusals,omitempty"`
+	// Retried counts the requests for pages that Retry or RetryThrottled has repeated, and GivenUp the pages
+	// that failed although they were to be repeated. Failed also counts the pages that were given up.
+	Retried int `json:"retried,omitempty"`
+	GivenUp int `json:"given_up,omitempty"`
 	// Unchanged counts the pages that have not changed since an earlier visit: those that were
 	// answered with 304, and those that were not requested because of Revalidation.SkipFresh. They are not in
 	// Pages. It is 0 without the option Revalidate.
@@ -48,6 +52,8 @@ func (c *HostCounts) Add(o HostCounts) {
 	c.Denied += o.Denied
 	c.Failed += o.Failed
 	c.Refusals += o.Refusals
+	c.Retried += o.Retried
+	c.GivenUp += o.GivenUp
 	c.Unchanged += o.Unchanged
 	c.Waited += o.Waited
 	if c.GapOverDelay == 0 || o.GapOverDelay != 0 && o.GapOverDelay < c.GapOverDelay {

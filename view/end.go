@@ -30,6 +30,9 @@ func (st *state) cause() string {
 	if len(all) > 0 {
 		return strings.Join(all, " ")
 	}
+	if n := st.Ended[report.EndingThrottled]; n > 0 {
+		return fmt.Sprintf("Pages of %s were given up, because of status 429 or 503.", many(n, "host"))
+	}
 	if st.Ended[report.EndingBudget]+st.Ended[report.EndingRefused] > 0 {
 		return "No page was waiting."
 	}

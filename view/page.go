@@ -140,6 +140,7 @@ func notes(s report.HostStats) string {
 	add(isUsedUp, "budget used up: %d pages", s.MaxPagesPerHost)
 	add(s.MaxPagesPerHost > 0 && !isUsedUp, "%d of %d pages sent", s.PagesSent, s.MaxPagesPerHost)
 	add(s.RefusalsInRow > 0 && s.Stopped.IsZero(), "refused %d requests in a row", s.RefusalsInRow)
+	add(s.Retried > 0, "%d requests repeated, %d pages given up", s.Retried, s.GivenUp)
 	add(s.Unchanged > 0, "%d pages unchanged", s.Unchanged)
 	return strings.Join(all, ", ")
 }

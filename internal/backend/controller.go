@@ -59,6 +59,10 @@ type Trip interface {
 	// nil, it is called next, without a lock, so it may take any time. The request may end while
 	// report runs, so report must not use the Trip.
 	Answered(resp *http.Response) (again bool, report func())
+	// Failed is called when req has failed with err and got no response. If again is true, Again is
+	// called, and the request is sent once more. Otherwise Ended is called. report is like that of
+	// Answered.
+	Failed(req *http.Request, err error) (again bool, report func())
 	// Ended is called once: the request has failed, its time is up, or the body of the response was
 	// read to the end or closed. bytes is the number of bytes of the body that were read. err is
 	// the error of the request or of the body, or nil.
@@ -88,3 +92,5 @@ func (noTrip) Sent()                         {}
 func (noTrip) Ended(int64, error)            {}
 
 func (noTrip) Answered(*http.Response) (again bool, report func()) { return false, nil }
+
+func (noTrip) Failed(*http.Request, error) (again bool, report func()) { return false, nil }

@@ -121,6 +121,8 @@ func (t trip) Answered(*http.Response) (again bool, report func()) {
 	return false, nil
 }
 
+func (t trip) Failed(*http.Request, error) (again bool, report func()) { return false, nil }
+
 func (t trip) Ended(int64, error) { t.ended.Add(1) }
 
 // wantCounts checks how many requests the recorder was asked about, how many were answered and how

@@ -27,9 +27,12 @@ func (s *Seam) RoundTrip(req *http.Request) (*http.Response, error) {
 		if again == nil {
 			return resp, err
 		}
-		drain(resp)
+		if resp != nil {
+			drain(resp)
+			req = resp.Request
+		}
 		trip = again
-		req, err = repeated(resp.Request, trip)
+		req, err = repeated(req, trip)
 		if err != nil {
 			trip.Ended(0, err)
 			return nil, err
@@ -59,9 +62,10 @@ func (s *Seam) tripOf(req *http.Request, ctl Controller) (Trip, error) {
 }
 
 // send sends req once. If again is not nil, resp.Request is to be sent once more as a part of that
-// Trip. This is not the Trip of req if the transport has followed a redirect by itself.
+// Trip, or req if there is no response. This is not the Trip of req if the transport has followed a
+// redirect by itself.
 func (s *Seam) send(req *http.Request, ctl Controller, trip Trip) (resp *http.Response, again Trip, err error) {
-	t, err := begin(req.Context(), s.limit(), trip)
+	t, err := begin(req, s.limit(), trip)
 	if err != nil {
 		closeBody(req)
 		return nil, nil, err
@@ -76,7 +80,11 @@ func (s *Seam) send(req *http.Request, ctl Controller, trip Trip) (resp *http.Re
 		copyProxyURL(req, sent)
 	}
 	if err != nil {
-		return nil, nil, t.failed(err)
+		isRepeated, err := t.failed(err)
+		if isRepeated {
+			return nil, trip, nil
+		}
+		return nil, nil, err
 	}
 	if resp == nil {
 		t.answered(nil)
@@ -87,7 +95,7 @@ func (s *Seam) send(req *http.Request, ctl Controller, trip Trip) (resp *http.Re
 		if resp.Body != nil {
 			resp.Body.Close()
 		}
-		return nil, nil, t.failed(err)
+		return nil, nil, t.abandoned(err)
 	}
 	if s.only == nil && ctl != nil && controllerIn(resp.Request.Context()) == nil {
 		// A redirect finds its controller in the request that was redirected.
@@ -133,7 +141,7 @@ func Do(rt http.RoundTripper, req *http.Request, timeout time.Duration, trip Tri
 
 // do sends req once. If again is true, it is to be sent once more as a part of the same Trip.
 func do(rt http.RoundTripper, req *http.Request, timeout time.Duration, trip Trip) (resp *http.Response, again bool, err error) {
-	t, err := begin(req.Context(), newTimeouts(timeout), trip)
+	t, err := begin(req, newTimeouts(timeout), trip)
 	if err != nil {
 		return nil, false, err
 	}
@@ -145,7 +153,8 @@ func do(rt http.RoundTripper, req *http.Request, timeout time.Duration, trip Tri
 	}
 	resp, err = client.Do(req.WithContext(t))
 	if err != nil {
-		return nil, false, t.failed(err)
+		_, err = t.failed(err)
+		return nil, false, err
 	}
 	resp = beforeRedirects(resp, req)
 	return resp, t.answered(resp), nil

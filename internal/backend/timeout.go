@@ -89,8 +89,27 @@ func (l *timeouts) fire() {
 			return
 		}
 		l.remove(place)
-		go t.end(context.DeadlineExceeded)
+		go t.expire()
 	}
+}
+
+// expire ends the transfer because its time is up. If its request is to be sent again, that happens when
+// the transport has returned, and the host is free until then.
+func (t *transfer) expire() {
+	if t.hasResponse.Load() {
+		t.end(context.DeadlineExceeded)
+		return
+	}
+	err := t.causeOf(context.DeadlineExceeded, noHeaders)
+	again, report := t.callFailed(err)
+	if report != nil {
+		report()
+	}
+	if !again {
+		t.end(context.DeadlineExceeded)
+		return
+	}
+	t.cancel(context.DeadlineExceeded)
 }
 
 // startTimeout starts the timeout from the beginning.

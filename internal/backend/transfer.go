@@ -31,8 +31,10 @@ type transfer struct {
 	shared          atomic.Bool  // the connection is one of those that isShared reports
 	settled         atomic.Bool  // no further attempt is needed; set with mu held
 	ended           atomic.Bool  // end has returned
-	returned        bool         // RoundTrip of the transport has returned
-	untilClose      bool         // the transfer ends when the body is closed, and not when it was read
+	request         *http.Request
+	returned        bool        // RoundTrip of the transport has returned
+	hasResponse     atomic.Bool // the transport has returned a response
+	untilClose      bool        // the transfer ends when the body is closed, and not when it was read
 
 	// attempts is held while Ready and Again of the trip are called.
 	attempts      sync.Mutex
@@ -51,19 +53,22 @@ type transfer struct {
 	hostPort   string             // the server or the proxy that the current attempt connects to
 	peer       net.Addr           // the address of the last connection; nil if none was reported
 	over       bool               // no method of the trip may be called
+	repeats    bool               // Failed of the trip has returned true
 	refusal    error              // the error of Peer; nil if it has returned none
 }
 
-// begin waits until the trip is ready and returns a new transfer. limit, which may be nil, ends it after
+// begin waits until the trip of req is ready and returns a new transfer. limit, which may be nil, ends it after
 // a timeout, without the time that Again of the trip takes. If begin returns an error, the trip has
 // ended.
-func begin(parent context.Context, limit *timeouts, trip Trip) (*transfer, error) {
+func begin(req *http.Request, limit *timeouts, trip Trip) (*transfer, error) {
+	parent := req.Context()
 	terms, err := awaitReady(parent, trip)
 	if err != nil {
 		trip.Ended(0, err)
 		return nil, err
 	}
 	t := &transfer{
+		request:  req,
 		timeouts: limit,
 		trip:     trip,
 		sign:     terms.Sign,
@@ -108,6 +113,7 @@ func (t *transfer) answered(resp *http.Response) (again bool) {
 		t.end(context.Canceled)
 		return false
 	}
+	t.hasResponse.Store(true)
 	t.settle()
 	again, report := t.callAnswered(resp)
 	if report != nil {
@@ -142,19 +148,48 @@ func (t *transfer) callAnswered(resp *http.Response) (again bool, report func())
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.over {
-		return false, nil
+		return t.repeats && resp.Body != nil, nil
 	}
 	again, report = t.trip.Answered(resp)
 	t.over = again && resp.Body != nil
 	return t.over, report
 }
 
-// failed ends the transfer because its transport has returned err. It returns the error that
-// net/http would return in this case.
-func (t *transfer) failed(err error) error {
+// noHeaders is what net/http adds to the error of a timeout before there is a response.
+const noHeaders = " (Client.Timeout exceeded while awaiting headers)"
+
+// failed ends the transfer because its transport has returned err. It returns the error that net/http
+// would return in this case. If again is true, the request is to be sent again: the transfer is over, but
+// its trip goes on.
+func (t *transfer) failed(err error) (again bool, _ error) {
 	t.returned = true
 	t.endRefused()
-	err = t.causeOf(err, " (Client.Timeout exceeded while awaiting headers)")
+	err = t.causeOf(err, noHeaders)
+	again, report := t.callFailed(err)
+	if report != nil {
+		report()
+	}
+	t.end(err)
+	return again, err
+}
+
+// callFailed calls Failed of the trip, unless the transfer is over or its connection was refused. It
+// reports whether the request is to be sent again.
+func (t *transfer) callFailed(err error) (again bool, report func()) {
+	t.settle()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over || t.refusal != nil {
+		return t.repeats, nil
+	}
+	t.repeats, report = t.trip.Failed(t.request, err)
+	t.over = t.repeats
+	return t.repeats, report
+}
+
+// abandoned ends the transfer because of err, although its transport has returned a response.
+func (t *transfer) abandoned(err error) error {
+	t.returned = true
 	t.end(err)
 	return err
 }

@@ -342,12 +342,22 @@ func (x *Exchange) ThroughProxy() bool {
 // the request of a page holds a slot of a LimitRule while it waits.
 const Patience = 5 * time.Minute
 
-// EndAttempt gives the turn of x back after a response, before x is sent again. What is logged about
-// the response may take any time.
-func (x *Exchange) EndAttempt() {
-	x.Trace.again(x.Host, nil)
-	x.Ticket.End()
+// EndAttempt gives the turn of x back after a response, or after the error err, before x is sent again.
+// What is logged about that may take any time.
+func (x *Exchange) EndAttempt(err error) {
+	x.Trace.again(x.Host, err)
+	if err == nil {
+		x.Ticket.End()
+		return
+	}
+	x.GiveBack()
 }
+
+// Failed implements backend.Trip.
+func (x *Exchange) Failed(*http.Request, error) (again bool, log func()) { return false, nil }
+
+// Ends reports whether x must not be sent again, because Again has failed.
+func (x *Exchange) Ends() bool { return x.refused.Load() }
 
 // Both returns a function that calls those of its arguments that are not nil, or nil if both are.
 func Both(f, g func()) func() {

@@ -142,6 +142,6 @@ func (x *Exchange) SignsAgain(resp *http.Response) bool {
 		return false
 	}
 	x.noSecondSign = true
-	x.EndAttempt()
+	x.EndAttempt(nil)
 	return true
 }

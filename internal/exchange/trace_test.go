@@ -83,7 +83,7 @@ func TestTrace(t *testing.T) {
 			run: func(x *Exchange) {
 				x.HandOver()
 				x.Answered(respond(503, nil))
-				x.EndAttempt()
+				x.EndAttempt(nil)
 				x.Again(x.Wire.groupings.closing)
 				x.Ended(7, nil)
 			},

@@ -27,6 +27,7 @@ type Gate struct {
 	Offer      func(*policy.Policy) // is called with the policy of each page; nil if sitemaps are not followed
 	Shadows    judge.Shadows
 	requests   *handoff.Table[Request]
+	retries    *retries // nil without the options Retry and RetryThrottled
 	responders []responder
 	refusals   *refusals
 	pageLimit  *pageLimit

@@ -109,7 +109,7 @@ func TestAdmit(t *testing.T) {
 		},
 		{
 			name:  "RetryThrottled",
-			setup: setup{settings: judge.HostSettings{HostLimits: judge.HostLimits{RetryThrottled: 2}}},
+			setup: setup{settings: judge.HostSettings{HostLimits: judge.HostLimits{Retries: judge.ThrottledRetries(2)}}},
 			sites: func() robotstest.Sites {
 				return robotstest.Sites{"a.test": {
 					"/1": answers(http.Header{"Retry-After": {"10"}}, 429, 503, 200),

@@ -94,7 +94,10 @@ func (g *Gate) addFeatures() {
 	g.Limits = appendIf(g.Limits, g.MaxPages > 0, judge.Limit(&totalLimit{most: int64(g.MaxPages)}))
 	g.responders = appendIf(g.responders, g.Wire.Signs(), responder(signedRetries{}))
 	g.responders = append(g.responders, g.refusals)
-	g.responders = appendIf(g.responders, s.IsForAny(func(s *judge.HostSettings) bool { return s.RetryThrottled > 0 }), responder(&throttledRetries{}))
+	if s.IsForAny(func(s *judge.HostSettings) bool { return s.Retries != nil }) {
+		g.retries = new(retries)
+		g.responders = append(g.responders, g.retries)
+	}
 }
 
 // appendIf appends a feature to a list if a condition is true.

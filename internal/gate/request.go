@@ -48,6 +48,7 @@ type Request struct {
 	unanswered http.Header   // the headers of the page when robots.txt got no response; nil if it got one
 	turn       time.Time     // see exchange.Fetcher.Turn; zero if robots.txt was known when its turn came
 	known      knownPage     // what an earlier visit has left in the Store
+	backOff    time.Duration // before the next repetition of Retry; 0 if there is none
 
 	status int  // of the last response; 0 if there is none
 	leads  bool // that response leads to another URL
@@ -67,6 +68,9 @@ type Page struct {
 	OnWait  func()              // is called when an event says that the page waits for its host
 	Returns func(*Request) bool // reports whether the page goes back to the urlstore.Store instead of waiting
 	Cached  func() bool         // reports whether the collector gets the page without a request
+
+	// Repeated says that the program itself repeats the page, so Retry does not.
+	Repeated bool
 
 	early bool        // each place is given back when the headers are there: callbacks may visit the host
 	name  *string     // the collector's UserAgent; nil if it does not count or is not known

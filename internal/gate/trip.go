@@ -23,7 +23,8 @@ func (q *Request) Answered(resp *http.Response) (again bool, log func()) {
 	q.status = resp.StatusCode
 	q.leads = redirect && leads(resp)
 	pages := 1
-	if redirect { // or a 304, which is counted when the collector gets it
+	mayRepeat := q.gate.retries != nil && !exchange.Throttled(resp) && q.gate.retries.concerns(q, resp)
+	if redirect || mayRepeat { // or a 304, which is counted when the collector gets it
 		pages = 0
 	}
 	log = q.RecordResponse(resp, pages)
@@ -41,7 +42,7 @@ func (q *Request) Answered(resp *http.Response) (again bool, log func()) {
 		}
 		return false, log
 	}
-	if exchange.Throttled(resp) {
+	if exchange.Throttled(resp) || mayRepeat {
 		q.Host.Count(report.HostCounts{Pages: 1}) // the spider gets the response, so it counts as a page
 	}
 	if !redirect && q.hasPurpose() {
@@ -117,11 +118,15 @@ func handedOn(redirect *http.Response) (p Page, ok bool) {
 func (q *Request) Again(ctx context.Context) error {
 	q.turn = time.Time{}
 	return q.Repeat(func() error {
+		err := q.awaitBackOff(ctx)
+		if err != nil {
+			return q.deniedAgain(ctx, err)
+		}
 		q.now = time.Now()
 		if q.Repeats() {
 			q.setClock(q.now)
 		}
-		err := q.gate.start(ctx, q, true)
+		err = q.gate.start(ctx, q, true)
 		if err != nil {
 			return q.deniedAgain(ctx, err)
 		}
@@ -130,6 +135,16 @@ func (q *Request) Again(ctx context.Context) error {
 		q.HandOver()
 		return nil
 	})
+}
+
+// awaitBackOff waits until the back-off before a repetition is over.
+func (q *Request) awaitBackOff(ctx context.Context) error {
+	d := q.backOff
+	if d == 0 {
+		return nil
+	}
+	q.backOff = 0
+	return q.Wire.Hosts.Sleep(ctx, d)
 }
 
 // traceDecision gives the decision that allows q to its trace, if there is a listener.

@@ -70,9 +70,9 @@ type UsageSettings struct {
 
 // A HostLimits holds the options that react to the responses of a host, or limit their number.
 type HostLimits struct {
-	RetryThrottled    int // how often a page with status 429 or 503 is requested again
-	StopAfterRefusals int // 0 if no host is stopped
-	MaxPagesPerHost   int // 0 if there is no limit
+	Retries           *Retries // nil if nothing is repeated
+	StopAfterRefusals int      // 0 if no host is stopped
+	MaxPagesPerHost   int      // 0 if there is no limit
 }
 
 // A Revalidation holds the option Revalidate.

@@ -166,6 +166,12 @@ func (h *Hosts) closeError() error {
 	}
 }
 
+// Sleep returns nil after d. It returns the cause of ctx when ctx ends, and the error of Close when the
+// registry is closed.
+func (h *Hosts) Sleep(ctx context.Context, d time.Duration) error {
+	return new(Ticket).sleep(ctx, h, d)
+}
+
 // At returns the host with a name, which should be in normal form. It copies name if it keeps it.
 //
 // When there are very many hosts, each new one makes At examine a few others and forget those that

@@ -89,6 +89,8 @@ func EndingOf(s pace.Stats, onDisk int, closed, paused bool) report.Ending {
 		return ""
 	case s.Marks&LeftByRefusals != 0:
 		return report.EndingRefused
+	case s.Marks&LeftByThrottle != 0:
+		return report.EndingThrottled
 	case s.Marks&LeftByBudget != 0:
 		return report.EndingBudget
 	case onDisk > 0 && closed:

@@ -77,6 +77,7 @@ const (
 	LeftByRefusals
 	LeftByCancel
 	LeftByClose
+	LeftByThrottle
 )
 
 // Warn logs a probable mistake in the program. It logs each message once.

@@ -100,6 +100,8 @@ const (
 	Answered Mark = 1 << iota
 	// Recorded marks a request of a page that a urlstore.Store has.
 	Recorded
+	// Sent marks a request that was about to be sent, with the option Retry.
+	Sent
 )
 
 // Refuse counts that r was not sent. It is called before the OnError callbacks of the user, which

@@ -27,6 +27,11 @@ var sampled = []*Figure{
 		Read: func(s *Sample, _ string) (float64, bool) { return float64(s.Totals.Failed), true },
 	},
 	{
+		Name: "collyrobots.given_up_pages", Unit: "{page}",
+		Help: "Pages that have failed although they were to be repeated, by Retry or RetryThrottled",
+		Read: func(s *Sample, _ string) (float64, bool) { return float64(s.Totals.GivenUp), true },
+	},
+	{
 		Name: "collyrobots.refusals", Unit: "{page}",
 		Help: "Pages that a host has refused: status 401, 403 or 451, a challenge, or a connection that was reset",
 		Read: func(s *Sample, _ string) (float64, bool) { return float64(s.Totals.Refusals), true },

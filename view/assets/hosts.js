@@ -47,6 +47,7 @@ export function notes(s, now) {
   if (s.shared_with) all.push(`shares its pace with ${many(s.shared_with, "other host")} (${plain(s.group, 60)})`);
   if (s.max_pages_per_host) all.push(s.pages_sent >= s.max_pages_per_host ? `budget used up: ${many(s.max_pages_per_host, "page")}` : `${number(s.pages_sent)} of ${many(s.max_pages_per_host, "page")} sent`);
   if (s.refusals_in_row && !s.stopped) all.push(`refused ${many(s.refusals_in_row, "request")} in a row`);
+  if (s.retried) all.push(`${many(s.retried, "request")} repeated${s.given_up ? `, ${many(s.given_up, "page")} given up` : ""}`);
   if (s.unchanged) all.push(`${many(s.unchanged, "page")} unchanged`);
   return all.join(" · ");
 }

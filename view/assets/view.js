@@ -167,7 +167,7 @@ function frontier(m) {
 
 // idle says that no page is waiting, and how the hosts have ended.
 function idle(m) {
-  const endings = [["done", "done"], ["budget", "over the budget"], ["refused", "refusing"], ["canceled", "canceled"], ["closed", "closed"]];
+  const endings = [["done", "done"], ["budget", "over the budget"], ["throttled", "throttled for too long"], ["refused", "refusing"], ["canceled", "canceled"], ["closed", "closed"]];
   const ended = endings.filter(([name]) => m.ended?.[name]).map(([name, text]) => `${number(m.ended[name])} ${text}`);
   return ended.length ? `No page is waiting. Hosts: ${ended.join(", ")}.` : "No page is waiting.";
 }
@@ -190,7 +190,8 @@ function reasonsOfEnd(m) {
   const cut = (e.closed || 0) + (e.canceled || 0), why = [];
   if (e.canceled) why.push(`It was canceled while ${many(e.canceled, "host")} had pages.`);
   if (e.closed) why.push(`It was closed while ${many(e.closed, "host")} had pages.`);
-  if (!cut) why.push(e.budget || e.refused ? "No page was waiting." : "All pages were done.");
+  if (!cut && e.throttled) why.push(`Pages of ${many(e.throttled, "host")} were given up, because of status 429 or 503.`);
+  else if (!cut) why.push(e.budget || e.refused ? "No page was waiting." : "All pages were done.");
   if (e.done) why.push(`${many(e.done, "host")} done.`);
   const parts = [];
   for (const [key, text] of [["canceled", "canceled"], ["closed", "waiting when it was closed"], ["budget", "over the budget"], ["refused", "of hosts that refuse"]]) {

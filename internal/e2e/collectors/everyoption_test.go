@@ -110,6 +110,14 @@ func everyOption(t *testing.T) map[string]optionCase {
 			valid: collyrobots.RetryThrottled(2), text: "RetryThrottled(2)",
 			off: options{collyrobots.RetryThrottled(0)}, invalid: options{collyrobots.RetryThrottled(-1)}, perHost: true,
 		},
+		"Retry": {
+			valid: collyrobots.Retry(collyrobots.Retries{Max: 2, Statuses: []int{500}, Wait: time.Minute}), text: "Retry(Retries{Max: 2, Statuses: [500], Wait: 1m0s})",
+			invalid: options{
+				collyrobots.Retry(collyrobots.Retries{Max: -1}), collyrobots.Retry(collyrobots.Retries{Wait: -1}),
+				collyrobots.Retry(collyrobots.Retries{Statuses: []int{500, 200}}),
+			},
+			perHost: true,
+		},
 		"CrawlHours": {
 			valid: collyrobots.CrawlHours("22:00", "06:00", time.UTC), text: `CrawlHours("22:00", "06:00", UTC)`,
 			invalid: options{collyrobots.CrawlHours("22:00", "06:00", nil), collyrobots.CrawlHours("6:00", "6:00", time.UTC), collyrobots.CrawlHours("24:00", "", time.UTC)},

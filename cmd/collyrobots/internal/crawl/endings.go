@@ -16,7 +16,7 @@ const namedHosts = 3
 // left out.
 func (r *summary) printEndings(w io.Writer, width int) {
 	first := true
-	for _, ending := range []report.Ending{report.EndingBudget, report.EndingRefused, report.EndingCanceled} {
+	for _, ending := range []report.Ending{report.EndingBudget, report.EndingThrottled, report.EndingRefused, report.EndingCanceled} {
 		var hosts []report.HostStats
 		for _, h := range r.ending.Stats.Hosts {
 			if h.Ended == ending {
@@ -39,6 +39,8 @@ func (r *summary) causeOf(ending report.Ending) string {
 	switch ending {
 	case report.EndingBudget:
 		return "budget of " + term.Number(r.ending.MaxPerHost, "page")
+	case report.EndingThrottled:
+		return "pages given up after status 429 or 503"
 	case report.EndingRefused:
 		return "refused " + term.Number(r.ending.StopAfterRefusals, "page") + " in a row"
 	case report.EndingCanceled:

@@ -11,16 +11,17 @@ replace (
 )
 
 require (
+	github.com/PuerkitoBio/goquery v1.13.0
 	github.com/chromedp/cdproto v0.159.2
 	github.com/chromedp/chromedp v0.23.0
 	github.com/collyrobots/collyrobots v0.1.0
 	github.com/collyrobots/collyrobots/frontier v0.1.0
 	github.com/gocolly/colly/v2 v2.3.0
+	github.com/nlnwa/gowarc/v3 v3.1.0
 )
 
 require (
 	github.com/DataDog/zstd v1.5.7 // indirect
-	github.com/PuerkitoBio/goquery v1.13.0 // indirect
 	github.com/RaduBerinde/axisds v0.1.0 // indirect
 	github.com/RaduBerinde/btreemap v0.0.0-20260105202824-d3184786f603 // indirect
 	github.com/andybalholm/cascadia v1.3.5 // indirect
@@ -45,6 +46,7 @@ require (
 	github.com/golang/groupcache v0.0.0-20241129210726-2c02b8208cf8 // indirect
 	github.com/golang/protobuf v1.5.4 // indirect
 	github.com/golang/snappy v1.0.0 // indirect
+	github.com/google/uuid v1.6.0 // indirect
 	github.com/kennygrant/sanitize v1.2.4 // indirect
 	github.com/klauspost/compress v1.20.4 // indirect
 	github.com/kr/pretty v0.3.1 // indirect

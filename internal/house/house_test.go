@@ -228,6 +228,7 @@ const importRules = `
 
 	# The examples that need more than Colly.
 	examples/more/*:   . ./report ./dialect ./sitemap ./store github.com/gocolly/colly/v2 github.com/gocolly/colly/v2/queue
+	examples/more/archive: github.com/nlnwa/gowarc/v3 github.com/PuerkitoBio/goquery
 	examples/more/browser: ./robotstest github.com/chromedp/chromedp github.com/chromedp/cdproto/cdp github.com/chromedp/cdproto/fetch github.com/chromedp/cdproto/network
 	examples/more/resume: ./frontier
 `

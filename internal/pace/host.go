@@ -23,7 +23,6 @@ type Host struct {
 	counters
 	marks  uint16 // the bits that were passed to Mark
 	status uint16 // of the last response
-	paused bool   // see Hosts.Pause
 
 	// The following fields are guarded by the lock of the shard.
 	lastUse    int32 // when At last returned the host, in seconds
@@ -322,7 +321,7 @@ func (h *Host) NextStart(now time.Time) (next time.Time, oneByOne bool) {
 	defer g.mu.Unlock()
 	at := g.registry.instant(now)
 	switch {
-	case host.paused:
+	case host.isPaused():
 		return now.Add(mayResume), true
 	case g.rules.Free:
 		return now, false
@@ -339,7 +338,7 @@ func (h *Host) Reserve(now time.Time) (start time.Time, oneByOne bool) {
 	start, oneByOne = h.NextStart(now)
 	g, host := h.lock()
 	defer g.mu.Unlock()
-	if !g.hasMembers() || g.rules.Free || host.paused {
+	if !g.hasMembers() || g.rules.Free || host.isPaused() {
 		return start, oneByOne
 	}
 	return g.registry.time(g.reserve(g.registry.instant(now))), oneByOne
@@ -361,6 +360,11 @@ func (h *Host) Count(n report.HostCounts) {
 	g, host := h.lock()
 	defer g.mu.Unlock()
 	host.counters.add(n)
+	if n.Retried+n.GivenUp != 0 {
+		p := host.own.ensurePaced()
+		p.retried += uint32(n.Retried)
+		p.givenUp += uint32(n.GivenUp)
+	}
 }
 
 // SetStatus records the status of a complaint for Stats.

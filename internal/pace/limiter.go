@@ -61,6 +61,7 @@ type paced struct {
 	longest     *crawlDelay   // of those in force; nil if it has to be found again
 	hasSchedule bool          // there are hours, or one of the crawlDelays has had a schedule
 	unwritten   bool          // the request of the last moment was never written
+	paused      bool          // the host is paused, see Hosts.Pause
 	share       float32       // of Rules.Jitter, in [0, 1]: for the gap after the last start, see gapAfter
 	hours       *hostSchedule // Rules.Hours of all hosts of the group; nil if none has hours
 	notBefore   instant       // the end of the last Retry-After; 0 if there was none
@@ -68,6 +69,8 @@ type paced struct {
 	required    time.Duration // the delay that was in force at the last moment; 0 if none was kept
 	gaps        gaps          // the gaps before the last moment
 	waited      time.Duration // see Host.addWait
+	retried     uint32        // see Host.Count
+	givenUp     uint32        // as retried
 	// responseTime is the smoothed response time of the host under Rules.Adaptive. It is 0 before
 	// the first response.
 	responseTime time.Duration

@@ -77,7 +77,7 @@ func (h *Host) IsPaused() bool {
 	}
 	g, host := h.lock()
 	defer g.mu.Unlock()
-	return host.paused
+	return host.isPaused()
 }
 
 // mayResume is how long NextStart says that a host which is paused starts no request. The pause may
@@ -96,19 +96,21 @@ func (p *pauses) apply(h *Host) {
 	}
 	defer g.unlock()
 	paused := p.has(h.own.name)
-	if g.isForgotten || paused == h.paused {
+	if g.isForgotten || paused == h.isPaused() {
 		return
 	}
-	h.paused = paused
-	h.own.ensurePaced() // so that the host is no longer plain
+	h.own.ensurePaced().paused = paused // the host is no longer plain
 	g.wakeStarts()
 }
 
 // isPaused reports whether the host of t is paused.
 func (t *Ticket) isPaused() bool {
 	h := t.host.Load()
-	return h != nil && h.paused
+	return h != nil && h.isPaused()
 }
+
+// isPaused reports whether h is paused. The group of h is locked.
+func (h *Host) isPaused() bool { return h.own.paced != nil && h.own.paced.paused }
 
 // nextUrgent returns the first ticket in Start whose host is not paused, or nil. In a group with
 // members it moves the tickets before it to the end.

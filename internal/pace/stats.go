@@ -19,15 +19,13 @@ type Stats struct {
 	RateWait time.Duration
 }
 
-// counters has the counters of a host in 32 bytes. The group of the host is locked.
+// counters has the counters of a host in 24 bytes. The group of the host is locked.
 type counters struct {
 	requests  uint32
 	pages     uint32
 	denied    uint32
 	failed    uint32
 	unchanged uint32
-	retried   uint32
-	givenUp   uint32
 	throttled uint16 // at most math.MaxUint16
 	refusals  uint16 // at most math.MaxUint16
 }
@@ -38,8 +36,6 @@ func (c *counters) add(n report.HostCounts) {
 	c.denied += uint32(n.Denied)
 	c.failed += uint32(n.Failed)
 	c.unchanged += uint32(n.Unchanged)
-	c.retried += uint32(n.Retried)
-	c.givenUp += uint32(n.GivenUp)
 	c.throttled = uint16(min(int(c.throttled)+n.Throttled, math.MaxUint16))
 	c.refusals = uint16(min(int(c.refusals)+n.Refusals, math.MaxUint16))
 }
@@ -71,7 +67,7 @@ func (h *Host) Stats(now time.Time) Stats {
 		s.Source = report.SourceMaxRate
 		s.Line = 0
 	}
-	if host.paused {
+	if host.isPaused() {
 		s.Source = report.SourcePaused
 		s.Line = 0
 	}
@@ -147,12 +143,12 @@ func (h *Host) counts() report.HostCounts {
 		Failed:       int(h.failed),
 		Refusals:     int(h.refusals),
 		Unchanged:    int(h.unchanged),
-		Retried:      int(h.retried),
-		GivenUp:      int(h.givenUp),
 		GapOverDelay: h.own.gaps().overDelay,
 	}
-	if h.own.paced != nil {
-		c.Waited = h.own.paced.waited
+	if p := h.own.paced; p != nil {
+		c.Waited = p.waited
+		c.Retried = int(p.retried)
+		c.GivenUp = int(p.givenUp)
 	}
 	return c
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // calls records what a page has asked for.
@@ -92,4 +93,19 @@ func post(h http.Handler, target, form string, headers ...string) *httptest.Resp
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	return w
+}
+
+// TestFaultText checks what the page says about a robots.txt that closes its host.
+func TestFaultText(t *testing.T) {
+	now := time.Now()
+	for want, fault := range map[string]robotsFault{
+		"closed: robots.txt 503":                                             {Status: 503},
+		"closed: robots.txt 503 with a web page":                             {Status: 503, Walled: true},
+		"closed: robots.txt without a response, next try with the next page": {NextTry: now},
+		"closed: robots.txt 503 with a web page, next try in 2 min 0 s":      {Status: 503, Walled: true, NextTry: now.Add(2 * time.Minute)},
+	} {
+		if got := fault.text(now); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
 }

@@ -323,3 +323,49 @@ func TestRetryOfAnHour(t *testing.T) {
 		}
 	})
 }
+
+// TestRetryOverAKill kills the process during the back-off of a page. The next run with the same
+// urlstore.Store requests it.
+func TestRetryOverAKill(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "/1": times(500)}}, func(t *testing.T, web *robotstest.Web) {
+		pages := kit.NewMemoryStore()
+		for range 2 {
+			r := &kit.Run{T: t, Web: web}
+			r.Plug(collyrobots.Frontier(pages), collyrobots.Retry(collyrobots.Retries{Wait: time.Hour}))
+			c := r.New(colly.Async())
+			kill := time.AfterFunc(time.Minute, func() {
+				pages.Close()
+				r.Plugin.Close()
+			})
+			c.Visit("http://a.test/1")
+			c.Wait()
+			kill.Stop()
+			r.Plugin.Close()
+			pages = pages.Reopen()
+		}
+		kit.WantSchedule(t, web, "a.test", "0s /robots.txt, 0s /1, 1m0s /1")
+		kit.WantStates(t, pages, "done: /1")
+	})
+}
+
+// TestRetryOfRedirects repeats a redirect that fails, and not the page that leads to it. A turn of
+// Acquire is not repeated.
+func TestRetryOfRedirects(t *testing.T) {
+	sites := robotstest.Sites{
+		"a.test": {"/robots.txt": kit.NoDenys, "/1": robotstest.Redirect("http://b.test/2"), "/turn": always(500)},
+		"b.test": {"/robots.txt": kit.NoDenys, "/2": times(500, 503)},
+	}
+	kit.InBubble(t, sites, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, nil, collyrobots.Retry(collyrobots.Retries{}))
+		kit.Must(t, c.Visit("http://a.test/1"))
+		kit.WantURIs(t, web, "a.test", "/robots.txt /1")
+		kit.WantURIs(t, web, "b.test", "/robots.txt /2 /2 /2")
+		turn, err := c.Robots.Acquire(t.Context(), kit.NewRequest(t, "http://a.test/turn"))
+		kit.Must(t, err)
+		turn.Answered(http.StatusInternalServerError, nil)
+		turn.End()
+		if s := kit.HostStats(t, c.Robots, "a.test"); s.Retried != 0 || s.GivenUp != 0 {
+			t.Errorf("a turn: %+v", s)
+		}
+	})
+}

@@ -55,7 +55,7 @@ type hooks struct {
 // attach registers the hooks.
 func (h *hooks) attach() {
 	h.byCollector = slices.ContainsFunc(h.judge.Settings.All(), (*judge.HostSettings).ByCollector)
-	h.repeats = slices.ContainsFunc(h.judge.Settings.All(), (*judge.HostSettings).HasRetry)
+	h.repeats = h.judge.Settings.IsForAny((*judge.HostSettings).HasRetry)
 	h.onWait = h.tellDebugger
 	h.c.OnRequest(h.onRequest)
 	if h.frontier != nil {

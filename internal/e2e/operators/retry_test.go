@@ -200,8 +200,19 @@ func TestRetryWaits(t *testing.T) {
 
 // TestRetryOfSpider repeats a page with Request.Retry, which the option then does not repeat again.
 func TestRetryOfSpider(t *testing.T) {
+	retry := collyrobots.Retry(collyrobots.Retries{})
+	for name, option := range map[string]collyrobots.Option{
+		"for all hosts": retry,
+		"ForHosts":      collyrobots.ForHosts("a.test", retry),
+		"HostOptions":   collyrobots.HostOptions(func(string) []collyrobots.HostOption { return []collyrobots.HostOption{retry} }),
+	} {
+		t.Run(name, func(t *testing.T) { retryOfSpider(t, option) })
+	}
+}
+
+func retryOfSpider(t *testing.T, option collyrobots.Option) {
 	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys, "/1": always(500), "/2": times(500)}}, func(t *testing.T, web *robotstest.Web) {
-		c := kit.Start(t, web, nil, collyrobots.Retry(collyrobots.Retries{}))
+		c := kit.Start(t, web, nil, option)
 		left := 5
 		c.OnError(func(r *colly.Response, _ error) {
 			if left > 0 {

@@ -1,8 +1,8 @@
 package judge
 
 import (
-	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"path"
 	"slices"
@@ -128,6 +128,7 @@ type Settings struct {
 	dryRun bool
 	mu     sync.RWMutex // protects the fields below it
 	alikes []*alike
+	known  map[[sha256.Size]byte]*alike // alikes by the sum of their Reading
 	made   map[step]*HostSettings
 	byHost int // the number of keys of made with a host
 }
@@ -211,14 +212,13 @@ func (s *Settings) complete(h *HostSettings) {
 	h.Pace.Free = s.dryRun
 	h.Pace.MaxCrawlDelay = h.longest()
 	h.Pace.Shares = h.Grouping != exchange.Alone
-	for _, a := range s.alikes {
-		if a.Reading.equals(&h.Reading) {
-			h.alike = a
-			return
-		}
+	sum := h.Reading.sum()
+	h.alike = s.known[sum]
+	if h.alike == nil {
+		h.alike = &alike{Reading: h.Reading, number: len(s.alikes)}
+		s.alikes = append(s.alikes, h.alike)
+		s.known[sum] = h.alike
 	}
-	h.alike = &alike{Reading: h.Reading, number: len(s.alikes)}
-	s.alikes = append(s.alikes, h.alike)
 }
 
 // Complete must be called when all settings and rules are known, before the other methods.
@@ -227,18 +227,14 @@ func (s *Settings) Complete(dryRun bool) {
 	defer s.mu.Unlock()
 	s.dryRun = dryRun
 	s.made = make(map[step]*HostSettings)
+	s.known = make(map[[sha256.Size]byte]*alike)
 	s.complete(&s.HostSettings)
 }
 
-// equals reports whether r and o are equal.
-func (r *Reading) equals(o *Reading) bool {
-	return r.Dialect == o.Dialect &&
-		slices.Equal(r.Tokens, o.Tokens) &&
-		r.HonorDelays == o.HonorDelays &&
-		(r.RobotsTxt == nil) == (o.RobotsTxt == nil) &&
-		bytes.Equal(r.RobotsTxt, o.RobotsTxt) &&
-		r.WhenUnreachable == o.WhenUnreachable &&
-		r.WhenForbidden == o.WhenForbidden
+// sum returns a checksum, which is the same for equal readings.
+func (r *Reading) sum() [sha256.Size]byte {
+	facts := fmt.Appendf(nil, "%v %q %v %v %v %v ", r.Dialect, r.Tokens, r.HonorDelays, r.RobotsTxt == nil, r.WhenUnreachable, r.WhenForbidden)
+	return sha256.Sum256(append(facts, r.RobotsTxt...))
 }
 
 // ofSite returns the settings of the site of an authority, which may be one that a Host header

@@ -22,8 +22,8 @@ type Retries struct {
 	// a context are never passed to Errors.
 	Errors func(err error) bool
 	// Wait is the shortest time before the first repetition. It doubles with each further one, up to
-	// five minutes, and a random share of up to a half is added. If 0, it is one second. A negative Wait
-	// is an OptionError.
+	// five minutes, and a random share of up to a half is added. If 0, it is one second. A Wait that
+	// is negative or longer than a day is an OptionError.
 	Wait time.Duration
 	// AnyMethod also repeats requests that the server may have executed although they failed, such as a
 	// POST. Otherwise only GET, HEAD, OPTIONS, TRACE, PUT and DELETE are repeated (RFC 9110, section
@@ -40,6 +40,7 @@ type Retries struct {
 // first, if the body of the request cannot be read twice, or if the spider itself has called
 // Request.Retry. HostStats.Retried and HostStats.GivenUp have the counts. See docs/retry.md.
 func Retry(r Retries) HostOption {
+	const day = 24 * time.Hour
 	set := judge.Retries{Max: r.Max, Statuses: slices.Clone(r.Statuses), Errors: r.Errors, Wait: r.Wait, AnyMethod: r.AnyMethod}
 	set.SetDefaults()
 	i := slices.IndexFunc(r.Statuses, func(status int) bool { return status < 400 || status > 999 })
@@ -48,7 +49,7 @@ func Retry(r Retries) HostOption {
 		wrong = fault("Retry", "the status %d is not one of a failure; it must be from 400 to 999", r.Statuses[i])
 	}
 	return HostOption{hostOption("Retry", func(s *judge.HostSettings) { s.Retries = &set },
-		faultIf(r.Max < 0, "Retry", "Max is negative: %d", r.Max), faultIf(r.Wait < 0, "Retry", "Wait is negative: %v", r.Wait), wrong).with(r)}
+		faultIf(r.Max < 0, "Retry", "Max is negative: %d", r.Max), faultIf(r.Wait < 0 || r.Wait > day, "Retry", "Wait is %v; it must be from 0 to 24 hours", r.Wait), wrong).with(r)}
 }
 
 // String returns the fields that are set, without the function.

@@ -76,13 +76,13 @@ func (r *Retries) repeats(method string) bool {
 	return r.AnyMethod
 }
 
-// longestBackOff bounds the back-off of a page.
+// longestBackOff is the longest back-off that doubling leads to.
 const longestBackOff = 5 * time.Minute
 
 // BackOff returns the time before the next repetition of a request that was repeated n times.
 func (r *Retries) BackOff(n int) time.Duration {
 	d := r.Wait
-	for range n {
+	for ; n > 0 && d < longestBackOff; n-- {
 		d = min(2*d, longestBackOff)
 	}
 	return d + time.Duration(rand.Float64()*float64(d)/2)

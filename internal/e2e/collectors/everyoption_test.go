@@ -114,6 +114,7 @@ func everyOption(t *testing.T) map[string]optionCase {
 			valid: collyrobots.Retry(collyrobots.Retries{Max: 2, Statuses: []int{500}, Wait: time.Minute}), text: "Retry(Retries{Max: 2, Statuses: [500], Wait: 1m0s})",
 			invalid: options{
 				collyrobots.Retry(collyrobots.Retries{Max: -1}), collyrobots.Retry(collyrobots.Retries{Wait: -1}),
+				collyrobots.Retry(collyrobots.Retries{Wait: 25 * time.Hour}),
 				collyrobots.Retry(collyrobots.Retries{Statuses: []int{500, 200}}),
 			},
 			perHost: true,

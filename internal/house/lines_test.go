@@ -19,7 +19,7 @@ type lines struct {
 // budget is how many lines each module may have. Lower a number when the module has become smaller.
 // A commit that raises a number says what the lines buy.
 var budget = map[string]lines{
-	".":                   {product: 54950, tests: 65900},
+	".":                   {product: 54950, tests: 65950},
 	".ci/tools":           {product: 1000, tests: 300},
 	"audit":               {product: 4350, tests: 5850},
 	"cmd/collyrobots":     {product: 11050, tests: 7500},

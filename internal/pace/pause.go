@@ -100,7 +100,7 @@ func (p *pauses) apply(h *Host) {
 		return
 	}
 	h.own.ensurePaced().paused = paused // the host is no longer plain
-	g.wakeStarts()
+	g.wakeNext()
 }
 
 // isPaused reports whether the host of t is paused.

@@ -111,7 +111,8 @@ test('the time for a response begins when the turn has come', async (t) => {
 test('a thousand requests', async (t) => {
     const site = await Site.start(t, '');
     const service = await Service.start(t);
-    const { crawler } = cheerio(service, { minConcurrency: 50 });
+    // The limits of Crawlee are long, because a busy machine may need a minute for all of these requests.
+    const { crawler } = cheerio(service, { minConcurrency: 50, navigationTimeoutSecs: 600, requestHandlerTimeoutSecs: 600 });
     const stats = await crawler.run(Array.from({ length: 1000 }, (_, i) => `${site.url}/${i}`));
     assert.equal(stats.requestsFinished, 1000);
     assert.equal(new Set(site.paths()).size, 1000);

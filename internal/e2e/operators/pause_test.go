@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/gocolly/colly/v2"
 
 	"github.com/collyrobots/collyrobots"
 	"github.com/collyrobots/collyrobots/internal/e2e/kit"
@@ -224,5 +227,57 @@ func TestPauseNames(t *testing.T) {
 	}
 	if err := new(collyrobots.Plugin).Pause(""); err == nil {
 		t.Error("the zero Plugin was paused")
+	}
+}
+
+// TestPauseHoldsNothing pauses a host before its pages are visited. They hold no slot of a LimitRule and
+// no place in a group, so the pages of another host are fetched. With Frontier they wait on disk.
+func TestPauseHoldsNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		delay string
+		opts  []collyrobots.Option
+	}{
+		"no delay":       {},
+		"a delay":        {delay: "Crawl-delay: 2\n"},
+		"PaceBy":         {delay: "Crawl-delay: 2\n", opts: []collyrobots.Option{collyrobots.PaceBy(collyrobots.ByDomain)}},
+		"Frontier":       {},
+		"Frontier, slow": {delay: "Crawl-delay: 2\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			site := robotstest.Pages(5, "User-agent: *\n"+test.delay)
+			kit.InBubble(t, robotstest.Sites{"a.x.test": site, "b.x.test": site}, func(t *testing.T, web *robotstest.Web) {
+				opts := test.opts
+				hasStore := strings.HasPrefix(name, "Frontier")
+				if hasStore {
+					opts = append(opts, collyrobots.Frontier(kit.NewMemoryStore()))
+				}
+				c := kit.Start(t, web, kit.Async, opts...)
+				kit.Limited(t, c, &colly.LimitRule{DomainGlob: "*", Parallelism: 1})
+				c.Visit("http://a.x.test/0") // reads robots.txt
+				time.Sleep(time.Minute)
+				kit.Must(t, c.Robots.Pause("a.x.test"))
+				before := len(web.Log("a.x.test"))
+				for _, host := range []string{"a.x.test", "b.x.test"} {
+					for i := 1; i < 5; i++ {
+						c.Visit(fmt.Sprintf("http://%s/%d", host, i))
+						synctest.Wait()
+					}
+				}
+				time.Sleep(time.Hour + time.Second) // each minute, a page is handed out and goes back at once
+				synctest.Wait()
+				if n := len(web.Log("b.x.test")); n != 5 {
+					t.Errorf("b.x.test got %d requests during the pause, want 5", n)
+				}
+				if n := len(web.Log("a.x.test")); n != before {
+					t.Errorf("a.x.test got %d requests during the pause", n-before)
+				}
+				if s := kit.HostStats(t, c.Robots, "a.x.test"); hasStore && (s.OnDisk != 4 || s.Waiting != 0) {
+					t.Errorf("%d pages wait on disk and %d in memory", s.OnDisk, s.Waiting)
+				}
+				kit.Must(t, c.Robots.Resume("a.x.test"))
+				c.Wait()
+				kit.WantSortedURIs(t, web, "a.x.test", "/0 /1 /2 /3 /4 /robots.txt")
+			})
+		})
 	}
 }

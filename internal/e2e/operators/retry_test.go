@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -377,6 +379,27 @@ func TestRetryOfRedirects(t *testing.T) {
 		turn.End()
 		if s := kit.HostStats(t, c.Robots, "a.test"); s.Retried != 0 || s.GivenUp != 0 {
 			t.Errorf("a turn: %+v", s)
+		}
+	})
+}
+
+// TestRetryOfRefusals resets each connection. The attempts count for StopAfterRefusals, which ends the
+// repetitions.
+func TestRetryOfRefusals(t *testing.T) {
+	kit.InBubble(t, robotstest.Sites{"a.test": {"/robots.txt": kit.NoDenys}}, func(t *testing.T, web *robotstest.Web) {
+		c := kit.Start(t, web, nil, collyrobots.Retry(collyrobots.Retries{Max: 9}), collyrobots.StopAfterRefusals(3))
+		transport := web.Transport()
+		sent := 0
+		c.WithTransport(kit.RoundTripper(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Path == "/robots.txt" {
+				return transport.RoundTrip(r)
+			}
+			sent++
+			return nil, &net.OpError{Op: "read", Err: syscall.ECONNRESET}
+		}))
+		err := c.Visit("http://a.test/1")
+		if !kit.IsDenial(err) || sent != 3 {
+			t.Errorf("got %v after %d requests", err, sent)
 		}
 	})
 }

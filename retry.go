@@ -35,13 +35,14 @@ type Retries struct {
 // It gets the last response or error, once. Retry replaces a RetryThrottled before it.
 //
 // A repetition waits for its back-off and for its turn at the host, is judged again, and does not count
-// for MaxPages and MaxPagesPerHost. Meanwhile the page holds its LimitRule slot. The spider gets the
+// for MaxPages and MaxPagesPerHost. The page holds its LimitRule slot while it waits. The spider gets the
 // failure at once if the host may not be requested for five minutes, if the deadline of the context comes
 // first, if the body of the request cannot be read twice, or if the spider itself has called
 // Request.Retry. HostStats.Retried and HostStats.GivenUp have the counts. See docs/retry.md.
 func Retry(r Retries) HostOption {
 	const day = 24 * time.Hour
-	set := judge.Retries{Max: r.Max, Statuses: slices.Clone(r.Statuses), Errors: r.Errors, Wait: r.Wait, AnyMethod: r.AnyMethod}
+	set := judge.Retries(r)
+	set.Statuses = slices.Clone(r.Statuses)
 	set.SetDefaults()
 	i := slices.IndexFunc(r.Statuses, func(status int) bool { return status < 400 || status > 999 })
 	wrong := error(nil)

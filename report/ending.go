@@ -20,9 +20,9 @@ const (
 	// have been sent since then.
 	EndingRefused Ending = "refused"
 	// EndingCanceled means that the context of a page ended before the page was done. It also means
-	// that pages of a host without EndingBudget and EndingRefused were left in a urlstore.Store.
+	// that pages of a host without one of the endings above were left in a urlstore.Store.
 	EndingCanceled Ending = "canceled"
 	// EndingClosed means that pages were not sent because of Plugin.Close. The pages that were left
-	// in a urlstore.Store count only for a host without EndingBudget and EndingRefused.
+	// in a urlstore.Store count only for a host without EndingBudget, EndingThrottled and EndingRefused.
 	EndingClosed Ending = "closed"
 )

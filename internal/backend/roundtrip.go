@@ -80,8 +80,8 @@ func (s *Seam) send(req *http.Request, ctl Controller, trip Trip) (resp *http.Re
 		copyProxyURL(req, sent)
 	}
 	if err != nil {
-		isRepeated, err := t.failed(err)
-		if isRepeated {
+		err = t.failed(err)
+		if t.repeats {
 			return nil, trip, nil
 		}
 		return nil, nil, err
@@ -90,12 +90,13 @@ func (s *Seam) send(req *http.Request, ctl Controller, trip Trip) (resp *http.Re
 		t.answered(nil)
 		return nil, nil, nil
 	}
+	t.hasResponse.Store(true)
 	resp.Request, err = s.follow(t, req, resp, ctl)
 	if err != nil {
 		if resp.Body != nil {
 			resp.Body.Close()
 		}
-		return nil, nil, t.abandoned(err)
+		return nil, nil, t.failed(err)
 	}
 	if s.only == nil && ctl != nil && controllerIn(resp.Request.Context()) == nil {
 		// A redirect finds its controller in the request that was redirected.
@@ -153,9 +154,9 @@ func do(rt http.RoundTripper, req *http.Request, timeout time.Duration, trip Tri
 	}
 	resp, err = client.Do(req.WithContext(t))
 	if err != nil {
-		_, err = t.failed(err)
-		return nil, false, err
+		return nil, false, t.failed(err)
 	}
+	t.hasResponse.Store(true)
 	resp = beforeRedirects(resp, req)
 	return resp, t.answered(resp), nil
 }

@@ -96,20 +96,8 @@ func (l *timeouts) fire() {
 // expire ends the transfer because its time is up. If its request is to be sent again, that happens when
 // the transport has returned, and the host is free until then.
 func (t *transfer) expire() {
-	if t.hasResponse.Load() {
-		t.end(context.DeadlineExceeded)
-		return
-	}
-	err := t.causeOf(context.DeadlineExceeded, noHeaders)
-	again, report := t.callFailed(err)
-	if report != nil {
-		report()
-	}
-	if !again {
-		t.end(context.DeadlineExceeded)
-		return
-	}
-	t.cancel(context.DeadlineExceeded)
+	t.tellFailure(t.causeOf(context.DeadlineExceeded, noHeaders))
+	t.end(context.DeadlineExceeded)
 }
 
 // startTimeout starts the timeout from the beginning.

@@ -27,14 +27,14 @@ type transfer struct {
 	trip            Trip                // changed with attempts and mu held
 	sign            func(*http.Request) // of the terms; nil if the request is not signed
 	trace           httptrace.ClientTrace
-	bytes           atomic.Int64 // the number of bytes of the body that were read
-	shared          atomic.Bool  // the connection is one of those that isShared reports
-	settled         atomic.Bool  // no further attempt is needed; set with mu held
-	ended           atomic.Bool  // end has returned
-	request         *http.Request
-	returned        bool        // RoundTrip of the transport has returned
-	hasResponse     atomic.Bool // the transport has returned a response
-	untilClose      bool        // the transfer ends when the body is closed, and not when it was read
+	bytes           atomic.Int64  // the number of bytes of the body that were read
+	shared          atomic.Bool   // the connection is one of those that isShared reports
+	settled         atomic.Bool   // no further attempt is needed; set with mu held
+	ended           atomic.Bool   // end has returned
+	request         *http.Request // as the caller has made it
+	returned        bool          // RoundTrip of the transport has returned
+	hasResponse     atomic.Bool   // the transport has returned a response
+	untilClose      bool          // the transfer ends when the body is closed, and not when it was read
 
 	// attempts is held while Ready and Again of the trip are called.
 	attempts      sync.Mutex
@@ -53,12 +53,12 @@ type transfer struct {
 	hostPort   string             // the server or the proxy that the current attempt connects to
 	peer       net.Addr           // the address of the last connection; nil if none was reported
 	over       bool               // no method of the trip may be called
-	repeats    bool               // Failed of the trip has returned true
+	repeats    bool               // Failed of the trip has returned true; over is then also true
 	refusal    error              // the error of Peer; nil if it has returned none
 }
 
-// begin waits until the trip of req is ready and returns a new transfer. limit, which may be nil, ends it after
-// a timeout, without the time that Again of the trip takes. If begin returns an error, the trip has
+// begin waits until the trip of req is ready and returns a new transfer. limit, which may be nil, ends it
+// after a timeout, without the time that Again of the trip takes. If begin returns an error, the trip has
 // ended.
 func begin(req *http.Request, limit *timeouts, trip Trip) (*transfer, error) {
 	parent := req.Context()
@@ -113,7 +113,6 @@ func (t *transfer) answered(resp *http.Response) (again bool) {
 		t.end(context.Canceled)
 		return false
 	}
-	t.hasResponse.Store(true)
 	t.settle()
 	again, report := t.callAnswered(resp)
 	if report != nil {
@@ -158,40 +157,42 @@ func (t *transfer) callAnswered(resp *http.Response) (again bool, report func())
 // noHeaders is what net/http adds to the error of a timeout before there is a response.
 const noHeaders = " (Client.Timeout exceeded while awaiting headers)"
 
-// failed ends the transfer because its transport has returned err. It returns the error that net/http
-// would return in this case. If again is true, the request is to be sent again: the transfer is over, but
-// its trip goes on.
-func (t *transfer) failed(err error) (again bool, _ error) {
+// failed ends the transfer because its transport has returned err, or because a redirect that the
+// transport has followed must not be followed. It returns the error that net/http would return in this
+// case. If t.repeats is true afterwards, the request is to be sent again: the transfer is over, but its
+// trip goes on.
+func (t *transfer) failed(err error) error {
 	t.returned = true
 	t.endRefused()
 	err = t.causeOf(err, noHeaders)
-	again, report := t.callFailed(err)
+	t.tellFailure(err)
+	t.end(err)
+	return err
+}
+
+// tellFailure calls Failed of the trip, unless there is a response, the transfer is over, or its
+// connection was refused.
+func (t *transfer) tellFailure(err error) {
+	if t.hasResponse.Load() {
+		return
+	}
+	t.settle()
+	report := t.callFailed(err)
 	if report != nil {
 		report()
 	}
-	t.end(err)
-	return again, err
 }
 
-// callFailed calls Failed of the trip, unless the transfer is over or its connection was refused. It
-// reports whether the request is to be sent again.
-func (t *transfer) callFailed(err error) (again bool, report func()) {
-	t.settle()
+// callFailed is the part of tellFailure that needs the lock.
+func (t *transfer) callFailed(err error) (report func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.over || t.refusal != nil {
-		return t.repeats, nil
+		return nil
 	}
 	t.repeats, report = t.trip.Failed(t.request, err)
 	t.over = t.repeats
-	return t.repeats, report
-}
-
-// abandoned ends the transfer because of err, although its transport has returned a response.
-func (t *transfer) abandoned(err error) error {
-	t.returned = true
-	t.end(err)
-	return err
+	return report
 }
 
 // endOnPanic ends the transfer if its transport panics. It is deferred.

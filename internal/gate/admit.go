@@ -128,8 +128,8 @@ func (g *Gate) decide(ctx context.Context, q *Request, m Mode) error {
 	return err
 }
 
-// tellPaused reports whether the host of q is paused. If q waits for robots.txt meanwhile, tellPaused
-// reports that as a wait for the host.
+// tellPaused reports whether the host of q is paused. If robots.txt is not known, q waits for it before
+// it waits for its host, so tellPaused sends the event of that wait.
 func (g *Gate) tellPaused(ctx context.Context, q *Request, m Mode) bool {
 	if m != InOnRequest && m != OfClient {
 		return false

@@ -183,8 +183,7 @@ func (h *Hosts) At(now time.Time, name string) *Host {
 	if host := s.find(at, name); host != nil {
 		return host
 	}
-	host, _ := h.pauses.insert(at, s, h.host(strings.Clone(name)))
-	return host
+	return h.pauses.insert(at, s, h.host(strings.Clone(name)))
 }
 
 // IsAway is Host.IsAway for the host with a name. It reports false if the registry does not have the host.

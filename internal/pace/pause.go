@@ -63,11 +63,12 @@ func (h *Hosts) Pause(name string, paused bool) {
 func (h *Hosts) HasPauses() bool { return h.pauses.inUse.Load() }
 
 // insert is shard.insert for a host that may be paused.
-func (p *pauses) insert(now instant, s *shard, host *Host) (_ *Host, examined int) {
+func (p *pauses) insert(now instant, s *shard, host *Host) *Host {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.apply(host)
-	return s.insert(now, host)
+	inserted, _ := s.insert(now, host)
+	return inserted
 }
 
 // IsPaused reports whether h is paused.

@@ -288,34 +288,10 @@ func (f *fetcher) last(resp *http.Response, redirects int) outcome {
 		return f.confirmed(resp)
 	}
 	class := classify(resp.StatusCode)
-	var text []byte
 	if !class.hasText() {
-		if f.table.readsAllBodies {
-			body, _, err := f.table.readBody(resp)
-			if err != nil {
-				return f.unreadable(err)
-			}
-			text = body
-		} else {
-			text = drain(resp)
-		}
+		return f.withoutText(resp, class, redirects)
 	}
-	if !class.definite() {
-		o := failed(class, f.statusError(class, resp.StatusCode)).withResponse(resp)
-		o.failure.walled = isWall(resp, text)
-		return o
-	}
-	s := &goodCopy{
-		class:     class,
-		redirects: uint8(redirects),
-		status:    uint16(resp.StatusCode),
-		fetched:   now(),
-	}
-	s.maxAge, s.age = freshness(resp.Header)
-	if !class.hasText() {
-		s.walled = isWall(resp, text)
-		return outcome{copy: s}
-	}
+	s := newCopy(resp, class, redirects)
 	body, coding, err := f.table.readBody(resp)
 	if err != nil {
 		return f.unreadable(err)
@@ -330,6 +306,45 @@ func (f *fetcher) last(resp *http.Response, redirects int) outcome {
 	return outcome{copy: s, body: body}
 }
 
+// withoutText returns the outcome of a response whose body has no rules.
+func (f *fetcher) withoutText(resp *http.Response, class class, redirects int) outcome {
+	text, err := f.beginning(resp)
+	if err != nil {
+		return f.unreadable(err)
+	}
+	walled := isWall(resp, text)
+	if !class.definite() {
+		o := failed(class, f.statusError(class, resp.StatusCode)).withResponse(resp)
+		o.failure.walled = walled
+		return o
+	}
+	s := newCopy(resp, class, redirects)
+	s.walled = walled
+	return outcome{copy: s}
+}
+
+// beginning reads a body that has no rules, and returns at least its beginning if it is short. An error
+// counts only for a dialect that reads all bodies.
+func (f *fetcher) beginning(resp *http.Response) ([]byte, error) {
+	if !f.table.readsAllBodies {
+		return drain(resp), nil
+	}
+	text, _, err := f.table.readBody(resp)
+	return text, err
+}
+
+// newCopy returns the copy of a response of a definite class.
+func newCopy(resp *http.Response, class class, redirects int) *goodCopy {
+	s := &goodCopy{
+		class:     class,
+		redirects: uint8(redirects),
+		status:    uint16(resp.StatusCode),
+		fetched:   now(),
+	}
+	s.maxAge, s.age = freshness(resp.Header)
+	return s
+}
+
 // statusError returns the error of a response with a failure status.
 func (f *fetcher) statusError(c class, status int) *StatusError {
 	err := &StatusError{Status: status}
@@ -338,6 +353,23 @@ func (f *fetcher) statusError(c class, status int) *StatusError {
 	}
 	return err
 }
+
+// drain reads a short body that has no rules, so that the connection can be used again for the
+// first page, and returns its beginning. It stops after a second, since the file is not worth a longer
+// wait.
+func drain(resp *http.Response) []byte {
+	if resp.ContentLength <= 0 || resp.ContentLength > maxDrained {
+		return nil
+	}
+	limit := time.AfterFunc(time.Second, func() { resp.Body.Close() })
+	defer limit.Stop()
+	first := make([]byte, min(resp.ContentLength, 64))
+	n, _ := io.ReadFull(resp.Body, first)
+	io.CopyN(io.Discard, resp.Body, resp.ContentLength)
+	return first[:n]
+}
+
+const maxDrained = 16 << 10
 
 // unreadable returns the outcome of a response whose body could not be read because of err.
 func (f *fetcher) unreadable(err error) outcome {

@@ -2,11 +2,9 @@ package policy
 
 import (
 	"bytes"
-	"io"
 	"mime"
 	"net/http"
 	"strings"
-	"time"
 )
 
 // IsChallenge reports whether a response is a challenge, which only a browser with a user can answer.
@@ -17,14 +15,13 @@ import (
 //   - https://vercel.com/docs/vercel-firewall/firewall-concepts
 //   - https://docs.aws.amazon.com/waf/latest/developerguide/waf-captcha-and-challenge-how-it-works.html
 func IsChallenge(h http.Header) bool {
-	if len(h["X-Amzn-Waf-Action"]) > 0 {
-		return true
+	for _, name := range [...]string{"Cf-Mitigated", "X-Vercel-Mitigated"} {
+		values := h[name]
+		if len(values) > 0 && strings.EqualFold(values[0], "challenge") {
+			return true
+		}
 	}
-	return isChallenge(h["Cf-Mitigated"]) || isChallenge(h["X-Vercel-Mitigated"])
-}
-
-func isChallenge(values []string) bool {
-	return len(values) > 0 && strings.EqualFold(values[0], "challenge")
+	return len(h["X-Amzn-Waf-Action"]) > 0
 }
 
 // isWall reports whether a response to GET /robots.txt is that of a bot wall: it is a challenge, or an
@@ -70,20 +67,3 @@ func (f *parsedFile) isEmpty() bool {
 	delay, _ := f.crawlDelay()
 	return len(f.group.Rules()) == 0 && len(f.sitemaps) == 0 && delay == 0
 }
-
-// drain reads a short body that has no rules, so that the connection can be used again for the
-// first page, and returns its beginning. It stops after a second, since the file is not worth a longer
-// wait.
-func drain(resp *http.Response) []byte {
-	if resp.ContentLength <= 0 || resp.ContentLength > maxDrained {
-		return nil
-	}
-	limit := time.AfterFunc(time.Second, func() { resp.Body.Close() })
-	defer limit.Stop()
-	first := make([]byte, min(resp.ContentLength, 64))
-	n, _ := io.ReadFull(resp.Body, first)
-	io.CopyN(io.Discard, resp.Body, resp.ContentLength)
-	return first[:n]
-}
-
-const maxDrained = 16 << 10

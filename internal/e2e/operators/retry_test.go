@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -32,9 +33,9 @@ func times(statuses ...int) http.HandlerFunc {
 		case i >= len(statuses):
 			io.WriteString(w, "fine")
 		case statuses[i] == 0:
-			panic(http.ErrAbortHandler)
+			kit.Drop(w, r)
 		case statuses[i] < 0:
-			<-r.Context().Done()
+			kit.Hang(w, r)
 		default:
 			w.WriteHeader(statuses[i])
 		}
@@ -52,14 +53,7 @@ func closing(text string) http.HandlerFunc {
 
 // always is like times for a host that never recovers.
 func always(status int) http.HandlerFunc {
-	return times(slicesOf(status, 100)...)
-}
-
-func slicesOf(status, n int) (all []int) {
-	for range n {
-		all = append(all, status)
-	}
-	return all
+	return times(slices.Repeat([]int{status}, 100)...)
 }
 
 // TestRetry checks how often a page is requested, what the spider gets, and what Stats says.

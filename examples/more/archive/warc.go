@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -78,23 +79,29 @@ func headOf(resp *http.Response) []byte {
 
 // writeExchange writes the records of a request and its response.
 func (a *archive) writeExchange(url string, at time.Time, sent, head, body []byte, isCut bool) error {
-	response := newRecord(gowarc.Response)
-	response.AddWarcHeader(gowarc.ContentType, "application/http; msgtype=response")
+	b := newRecord(gowarc.Response, "application/http; msgtype=response")
 	if isCut {
-		response.AddWarcHeader(gowarc.WarcTruncated, "length")
+		b.AddWarcHeader(gowarc.WarcTruncated, "length")
 	}
-	request := newRecord(gowarc.Request)
-	request.AddWarcHeader(gowarc.ContentType, "application/http; msgtype=request")
-	id, err := a.write(url, at, response, append(head, body...), request, sent)
+	response, err := built(url, at, b, append(head, body...))
+	if err != nil {
+		return err
+	}
+	request, err := built(url, at, newRecord(gowarc.Request, "application/http; msgtype=request"), sent)
+	if err != nil {
+		return errors.Join(err, response.Close())
+	}
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.responses[url] = id
-	return err
+	a.responses[url] = response.WarcHeader().Get(gowarc.WarcRecordID)
+	a.mu.Unlock()
+	return a.write(response, request)
 }
 
 // newRecord returns the builder of a record, which computes the digests.
-func newRecord(kind gowarc.RecordType) gowarc.WarcRecordBuilder {
-	return gowarc.NewRecordBuilder(kind, gowarc.WithAddMissingDigest(true), gowarc.WithDefaultDigestAlgorithm("sha256"), gowarc.WithDefaultDigestEncoding(gowarc.Base16))
+func newRecord(kind gowarc.RecordType, contentType string) gowarc.WarcRecordBuilder {
+	b := gowarc.NewRecordBuilder(kind, gowarc.WithAddMissingDigest(true), gowarc.WithDefaultDigestAlgorithm("sha256"), gowarc.WithDefaultDigestEncoding(gowarc.Base16))
+	b.AddWarcHeader(gowarc.ContentType, contentType)
+	return b
 }
 
 // A describedDecision is the content of a metadata record.
@@ -114,38 +121,27 @@ func (a *archive) writeDecision(d report.Decision) error {
 	if err != nil {
 		return err
 	}
-	b := newRecord(gowarc.Metadata)
-	b.AddWarcHeader(gowarc.ContentType, "application/json")
+	b := newRecord(gowarc.Metadata, "application/json")
 	if response != "" {
 		b.AddWarcHeader(gowarc.WarcRefersTo, response)
 	}
-	_, err = a.write(d.URL, time.Now().UTC(), b, text, nil, nil)
-	return err
+	record, err := built(d.URL, time.Now().UTC(), b, text)
+	if err != nil {
+		return err
+	}
+	return a.write(record)
 }
 
-// write writes a record and, unless it is nil, a second one with the same URL and time. It returns the ID
-// of the first one.
-func (a *archive) write(url string, at time.Time, first gowarc.WarcRecordBuilder, content []byte, second gowarc.WarcRecordBuilder, more []byte) (id string, err error) {
-	record, err := built(url, at, first, content)
-	if err != nil {
-		return "", err
-	}
-	defer record.Close()
-	records := []gowarc.WarcRecord{record}
-	if second != nil {
-		other, err := built(url, at, second, more)
-		if err != nil {
-			return "", err
-		}
-		defer other.Close()
-		records = append(records, other)
-	}
+// write writes records that belong together, and closes them.
+func (a *archive) write(records ...gowarc.WarcRecord) error {
+	var faults []error
 	for _, written := range a.file.Write(records...) {
-		if written.Err != nil {
-			return "", written.Err
-		}
+		faults = append(faults, written.Err)
 	}
-	return record.WarcHeader().Get(gowarc.WarcRecordID), nil
+	for _, record := range records {
+		faults = append(faults, record.Close())
+	}
+	return errors.Join(faults...)
 }
 
 // built returns the record of a builder.
